@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from capacity.stores.duckdb import COUNTED
 from tests.database.ways import read_by
 from tests.formats import Text, texts
 from tests.oracles import ROOT
@@ -267,7 +266,7 @@ def commands(path: Path, format: str) -> list[list[str]]:
     options = ["--format", format] if format in TEXTS else []
     options += ["--multi", "keep"] if format not in ("npy", "tns", "duckdb") else []
     found = [["rank", str(path), *options]]
-    if format in COUNTED and format != "duckdb":
+    if format not in ("npy", "tns", "duckdb"):
         found.append([*found[0], "--out-of-core"])
     if format == "duckdb":
         found.append([*found[0], "--views"])

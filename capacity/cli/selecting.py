@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -14,9 +14,9 @@ import typer
 
 from capacity.cli.completion import one_of
 from capacity.cli.panels import CHOOSING, READING
-from capacity.database.choosing.selection import KeepOrDrop, Selection
+from capacity.database.choosing.selection import KeepOrDrop, Selection, SelectionOptions
 from capacity.database.facts import Database
-from capacity.database.io.tables.options import TableForm
+from capacity.database.io.table_options import TableForm
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.visible import visible
@@ -24,134 +24,131 @@ from capacity.visible import visible
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _kind(what: str, flag: str) -> Any:
-    return Annotated[
-        KeepOrDrop, typer.Option(flag, help=f"Keep or drop {what}.", rich_help_panel=CHOOSING)
-    ]
+@dataclass(frozen=True)
+class _Option:
+    """An option of the command line, for a keyword of `load`.
+
+    Attributes
+    ----------
+    keyword, flag : str
+        Name of the keyword, and of the option.
+    type : type
+        Type of its value on the command line.
+    help, panel : str
+        Its line of help, and the panel that it stands in.
+    default : object
+        Value where it isn't given.
+    completed : callable, optional
+        Function that returns the values that a shell completes.
+    convert : callable
+        Function of what is given that returns the keyword's value.
+    least : int, optional
+        Least value of a number.
+    """
+
+    keyword: str
+    flag: str
+    type: Any
+    help: str
+    panel: str = READING
+    default: Any = None
+    completed: Callable[[], tuple[str, ...]] | None = None
+    convert: Callable[[Any], Any] = lambda value: value
+    least: int | None = None
+
+    def parameter(self) -> inspect.Parameter:
+        """Make the parameter of a command, as typer reads it."""
+        option = typer.Option(
+            f"--{self.flag}",
+            help=self.help,
+            rich_help_panel=self.panel,
+            autocompletion=one_of(self.completed) if self.completed is not None else None,
+            min=self.least,
+        )
+        return inspect.Parameter(
+            self.keyword,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            annotation=Annotated[self.type, option],
+            default=self.default,
+        )
 
 
-def _names(flag: str, what: str, panel: str = CHOOSING) -> Any:
-    return Annotated[
-        list[str] | None, typer.Option(flag, help=f"{what}; repeatable.", rich_help_panel=panel)
-    ]
+def _positions(columns: list[str]) -> list[str | int]:
+    return [int(one) if one.isdecimal() else one for one in columns]
 
 
-def _bytes(flag: str, what: str, default: str) -> Any:
-    return _limit(flag, f"{what}, in bytes", default)
+def _by_iri(contexts: list[str]) -> dict[str, str]:
+    pairs = [one.rpartition("=") for one in contexts]
+    if not all(iri and path for iri, _, path in pairs):
+        raise InvalidArgumentError(
+            "`--context` must be the IRI of a context, =, and the file with a copy of it; got "
+            f"{', '.join(contexts):.200}."
+        )
+    return {iri: path for iri, _, path in pairs}
 
 
-def _limit(flag: str, what: str, default: str) -> Any:
-    said = f"{what}; default: {default}."
-    return Annotated[int | None, typer.Option(flag, help=said, min=1, rich_help_panel=READING)]
+def _limit(keyword: str, flag: str, what: str, default: str) -> _Option:
+    return _Option(keyword, flag, int | None, f"{what}; default: {default}.", least=1)
 
 
-# of each parameter, its option and its default
-_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "graph": (
-        Annotated[
-            str | None,
-            typer.Option(
-                help="Graph of an RDF dataset: its IRI, prefixed or blank name, or default; by "
-                "default the union of all.",
-                autocompletion=one_of(lambda: ("default", "union")),
-                rich_help_panel=CHOOSING,
-            ),
-        ],
-        None,
-    ),
-    "annotations_of_facts": (
-        Annotated[
-            str | None,
-            typer.Option(
-                help="Triples about facts (RDF 1.2): keep, drop, order-4, order-5, or one's name.",
-                autocompletion=one_of(lambda: ("keep", "drop", "order-4", "order-5")),
-                rich_help_panel=CHOOSING,
-            ),
-        ],
-        None,
-    ),
-    "base": (
-        Annotated[
-            str | None,
-            typer.Option(
-                help="IRI that relative IRIs of RDF are resolved against.", rich_help_panel=READING
-            ),
-        ],
-        None,
-    ),
-    "contexts": (
-        _names(
-            "--context", "IRI=FILE: a context of JSON-LD, and a file with a copy of it", READING
-        ),
-        None,
-    ),
-    "table": (
-        Annotated[
-            str | None,
-            typer.Option(
-                help="Form of a table: long, a row a fact; n3, the same with N-Triples terms in "
-                "the cells; wide, a column a property; by default recognised, or refused. Of a "
-                "DuckDB file the name of a table.",
-                autocompletion=one_of(lambda: get_args(TableForm)),
-                rich_help_panel=READING,
-            ),
-        ],
-        None,
-    ),
-    "columns": (
-        _names(
-            "--column",
-            "Column of a table, by its name or its position from 0, object last",
-            READING,
-        ),
-        None,
-    ),
-    "max_bytes": (
-        _bytes("--max-file-bytes", "Largest file to read, also as it decompresses", "4 GiB"),
-        None,
-    ),
-    "max_growth": (
-        _limit(
-            "--max-growth",
-            "How many times its stored size a file may take, decompressed; 64 MiB are free",
-            "250",
-        ),
-        None,
-    ),
-    "max_rows": (
-        _limit(
-            "--max-rows",
-            "Most rows, triples or entries of a file",
-            "one for each stored byte, and at least 250,000",
-        ),
-        None,
-    ),
-    "max_cells": (
-        _limit(
-            "--max-cells",
-            "Most cells of a table, or places of an array",
-            "one for each stored byte, and at least 5,000,000",
-        ),
-        None,
-    ),
-    "max_term_bytes": (_bytes("--max-term-bytes", "Longest term to read", "16 MiB"), None),
-    "schema": (_kind("rdf:type and the predicates of RDFS, OWL and SHACL", "--schema"), "keep"),
-    "literals": (_kind("facts whose object is a literal", "--literals"), "keep"),
-    "annotations": (_kind("labels, comments and other annotations", "--annotations"), "keep"),
-    "blank_nodes": (_kind("facts with blank nodes", "--blank-nodes"), "keep"),
-    "predicates": (
-        _names("--predicate", "Keep this predicate alone: IRI, prefixed name, local name or label"),
-        None,
-    ),
-    "exclude": (_names("--exclude", "Drop this predicate, named in the same ways"), None),
-    "namespaces": (_names("--namespace", "Keep predicates in this namespace, or prefix"), None),
-    "types": (_names("--type", "Keep subjects of this class, by rdf:type"), None),
-}
+def _kind(keyword: str, flag: str, what: str) -> _Option:
+    return _Option(keyword, flag, KeepOrDrop, f"Keep or drop {what}.", CHOOSING, "keep")
 
 
-# of the options above, those of reading a file; and of these, those that choose facts
-_READING = ("graph", "annotations_of_facts", "base", "contexts", "table", "columns", "max_bytes",
-            "max_growth", "max_rows", "max_cells", "max_term_bytes")  # fmt: skip
+def _names(keyword: str, flag: str, what: str) -> _Option:
+    return _Option(keyword, flag, list[str] | None, f"{what}; repeatable.", CHOOSING)
+
+
+_OPTIONS = (
+    _Option(
+        "graph", "graph", str | None,
+        "Graph of an RDF dataset: its IRI, prefixed or blank name, or default; by default the "
+        "union of all.",
+        CHOOSING, completed=lambda: ("default", "union"),
+    ),
+    _Option(
+        "annotations_of_facts", "annotations-of-facts", str | None,
+        "Triples about facts (RDF 1.2): keep, drop, order-4, order-5, or one's name.",
+        CHOOSING, completed=lambda: ("keep", "drop", "order-4", "order-5"),
+    ),
+    _Option("base", "base", str | None, "IRI that relative IRIs of RDF are resolved against."),
+    _Option(
+        "contexts", "context", list[str] | None,
+        "IRI=FILE: a context of JSON-LD, and a file with a copy of it; repeatable.",
+        convert=_by_iri,
+    ),
+    _Option(
+        "table", "table", str | None,
+        "Form of a table: long, a row a fact; n3, the same with N-Triples terms in the cells; "
+        "wide, a column a property; by default recognised, or refused. Of a DuckDB file the name "
+        "of a table.",
+        completed=lambda: get_args(TableForm),
+    ),
+    _Option(
+        "columns", "column", list[str] | None,
+        "Column of a table, by its name or its position from 0, object last; repeatable.",
+        convert=_positions,
+    ),
+    _limit("max_bytes", "max-file-bytes", "Largest file to read, also as it decompresses, in bytes",
+           "4 GiB"),
+    _limit("max_growth", "max-growth",
+           "How many times its stored size a file may take, decompressed; 64 MiB are free", "250"),
+    _limit("max_rows", "max-rows", "Most rows, triples or entries of a file",
+           "one for each stored byte, and at least 250,000"),
+    _limit("max_cells", "max-cells", "Most cells of a table, or places of an array",
+           "one for each stored byte, and at least 5,000,000"),
+    _limit("max_term_bytes", "max-term-bytes", "Longest term to read, in bytes", "16 MiB"),
+    _kind("schema", "schema", "rdf:type and the predicates of RDFS, OWL and SHACL"),
+    _kind("literals", "literals", "facts whose object is a literal"),
+    _kind("annotations", "annotations", "labels, comments and other annotations"),
+    _kind("blank_nodes", "blank-nodes", "facts with blank nodes"),
+    _names("predicates", "predicate",
+           "Keep this predicate alone: IRI, prefixed name, local name or label"),
+    _names("exclude", "exclude", "Drop this predicate, named in the same ways"),
+    _names("namespaces", "namespace", "Keep predicates in this namespace, or prefix"),
+    _names("types", "type", "Keep subjects of this class, by rdf:type"),
+)  # fmt: skip
+# the options of reading that choose facts
 _CHOOSING = ("graph", "annotations_of_facts")
 
 
@@ -174,13 +171,17 @@ class Chosen:
         """Return what differs from the defaults, as keywords of `load`."""
         return {**self.reading, **self.selection.options()}
 
-    def flags(self) -> dict[str, Any]:
-        """Return the options that are given, by the names that they have on the command line."""
-        flags = {"predicates": "predicate", "namespaces": "namespace", "types": "type",
-                 "columns": "column", "contexts": "context",
-                 "max_bytes": "max-file-bytes"}  # fmt: skip
-        given = {flags.get(name, name): value for name, value in self.options().items()}
-        return {name.replace("_", "-"): value for name, value in given.items()}
+    def flags(self, omitted: Container[str] = ()) -> dict[str, Any]:
+        """Return what is given, by the names that it has on the command line.
+
+        Parameters
+        ----------
+        omitted : container of str
+            Keywords to omit.
+        """
+        flags = {option.keyword: option.flag for option in _OPTIONS}
+        given = self.options().items()
+        return {flags[keyword]: value for keyword, value in given if keyword not in omitted}
 
 
 # the whole file
@@ -188,44 +189,32 @@ ALL = Chosen({}, Selection())
 
 
 def with_selection(command: _Command) -> _Command:
-    """Give a command the options of a selection in place of its parameter `chosen`."""
+    """Give a command the options of reading and selecting in place of its parameter `chosen`."""
     signature = inspect.signature(command, eval_str=True)
-    parameters: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        if parameter.name != "chosen":
-            parameters.append(parameter)
-            continue
-        parameters += [
-            inspect.Parameter(name, parameter.kind, annotation=option, default=default)
-            for name, (option, default) in _OPTIONS.items()
-        ]
+    parameters = [
+        parameter
+        for own in signature.parameters.values()
+        for parameter in (
+            [own] if own.name != "chosen" else [option.parameter() for option in _OPTIONS]
+        )
+    ]
 
     @functools.wraps(command)
     def called(**values: Any) -> Any:
-        given = {name: values.pop(name) for name in _OPTIONS}
-        criteria: dict[str, Any] = {each.name: given.pop(each.name) for each in fields(Selection)}
-        made = Selection(**{name: v for name, v in criteria.items() if v is not None})
-        return command(**values, chosen=Chosen(_reading(given), made))
+        given = {option: values.pop(option.keyword) for option in _OPTIONS}
+        options = {
+            option.keyword: option.convert(value)
+            for option, value in given.items()
+            if value not in (None, [], "")
+        }
+        criteria = {
+            name: options.pop(name) for name in SelectionOptions.__annotations__ if name in options
+        }
+        return command(**values, chosen=Chosen(options, Selection(**criteria)))
 
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {one.name: one.annotation for one in parameters}
     return called  # type: ignore[return-value]
-
-
-def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of `load` that are given, with columns by position and contexts by IRI."""
-    found = {name: given[name] for name in _READING if given[name]}
-    if "columns" in found:
-        found["columns"] = [int(one) if one.isdecimal() else one for one in found["columns"]]
-    if "contexts" in found:
-        pairs = [one.rpartition("=") for one in found["contexts"]]
-        if not all(iri and path for iri, _, path in pairs):
-            raise InvalidArgumentError(
-                "`--context` must be the IRI of a context, =, and the file with a copy of it; got "
-                f"{', '.join(found['contexts']):.200}."
-            )
-        found["contexts"] = {iri: path for iri, _, path in pairs}
-    return found
 
 
 def load_chosen(

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 STORED = (".duckdb", ".ddb")
 # what loading facts and bounding their rank takes at its peak, as measured at 10^6 facts
 BYTES_A_FACT = 700
-# options of reading that counting has, too
-_COUNTED = ("table", "column", "max-growth", "max-rows", "max-cells", "max-term-bytes")
 
 OutOfCore = Annotated[
     bool,
@@ -49,7 +47,7 @@ Dask = Annotated[
     str | None,
     typer.Option(
         "--dask",
-        help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers count Parquet "
+        help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers count the "
         "files where they are.",
         rich_help_panel=COUNTING,
     ),
@@ -76,7 +74,7 @@ class SourceOptions:
     format : str or None
         Format of a file.
     reading : mapping of str to object
-        Options of reading it: `table` and `columns`.
+        Options of reading it (`CountingOptions`).
     memory_limit : str or None
         Memory to count in.
     dask : str or None
@@ -109,7 +107,9 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
         if options.dask is not None:
             from capacity.stores.cluster.dask import count_dask
 
-            return count_dask(file, options.dask, progress=progress, **options.reading)
+            return count_dask(
+                file, options.dask, format=options.format, progress=progress, **options.reading
+            )
         return count_duckdb(
             file,
             format=options.format,
@@ -171,10 +171,9 @@ def counts_of(
         )
     if not views:
         refuse_timeout(timeout)
-    if dask is not None and (memory_limit is not None or format not in (None, "parquet")):
+    if dask is not None and memory_limit is not None:
         raise InvalidArgumentError(
-            "--dask counts Parquet files, in the memory that its workers have: omit "
-            f"{'--memory-limit' if memory_limit is not None else '--format'}, or --dask."
+            "--dask counts in the memory that its workers have: omit --memory-limit, or --dask."
         )
     if not (out_of_core or dask is not None or file.suffix.lower() in STORED):
         if memory_limit is not None:
@@ -182,10 +181,10 @@ def counts_of(
                 "--memory-limit is an option of counting: add --out-of-core, or omit it."
             )
         return None
-    asked = {**chosen.flags(), **refused}
-    given = [
-        name for name, value in asked.items() if value not in (None, False) and name not in _COUNTED
-    ]
+    from capacity.stores.staging import CountingOptions
+
+    asked = {**chosen.flags(omitted=CountingOptions.__annotations__), **refused}
+    given = [name for name, value in asked.items() if value not in (None, False)]
     if given and given[0] == "max-file-bytes":
         raise InvalidArgumentError(
             f"{file}: --{given[0]} is a limit of loading, and facts of any number are counted. "

@@ -9,6 +9,8 @@ import pytest
 from capacity.database import load, parse_rdf, read_rdf, read_table
 from capacity.database.io.files.content import check, read
 from capacity.database.io.files.formats import resolve_format
+from capacity.database.io.parsing import parsed
+from capacity.database.io.reading import Reading
 from capacity.errors import DatabaseFormatError, InvalidTypeError
 from capacity.reading_limits import Limits
 from tests.oracles import EXAMPLES
@@ -198,7 +200,7 @@ def test_random_damage_is_read_or_refused_and_nothing_else() -> None:
         try:
             content = check(name, bytes(data))
             chosen = resolve_format(content, None)
-            db = chosen.parse(content, chosen, multi="keep")
+            db = parsed(content, chosen, Reading(), multi="keep")
         except DatabaseFormatError:
             continue
         assert db.n_triples > 0

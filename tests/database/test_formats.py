@@ -4,8 +4,8 @@ import bz2
 import gzip
 import hashlib
 import lzma
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 from capacity.database import (
     Database,
     Format,
+    Reading,
     Term,
+    Text,
     from_networkx,
     from_pandas,
     from_rdflib,
@@ -34,11 +36,12 @@ from capacity.database import (
     to_rdflib,
     write_tsv,
 )
-from capacity.database.io.files.content import Content, check
+from capacity.database.io.files.content import check
 from capacity.database.io.files.formats import FORMATS, FileHead, resolve_format, unregister_format
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.testing import databases, labels, rdf_databases
-from tests.formats import Text, as_written, texts
+from tests.formats import Text as FormatText
+from tests.formats import as_written, texts
 from tests.oracles import EXAMPLES, figure_1
 
 
@@ -291,10 +294,42 @@ def test_the_content_tells_the_format_before_the_name(
 
 def test_a_text_for_the_tests_is_made_by_the_format_that_writes_it() -> None:
     assert as_written(FORMATS["ntriples"]) == texts()["ntriples"]
-    assert as_written(FORMATS["tsv"]) == Text("a\tb\t%s\n", "subject\tpredicate\tobject\n")
+    assert as_written(FORMATS["tsv"]) == FormatText("a\tb\t%s\n", "subject\tpredicate\tobject\n")
     # bytes, and what is only read
     assert as_written(FORMATS["parquet"]) is as_written(FORMATS["jsonld"]) is None
     assert "parquet" not in texts()
+
+
+def semicolons(text: Text, _: Reading) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """A table of another separator."""
+    for number, line in enumerate(text.lines(), start=1):
+        yield number, tuple(line.rstrip("\n").split(";"))
+
+
+def test_a_table_from_outside_has_the_rules_and_options_of_tables(tmp_path: Path) -> None:
+    path = tmp_path / "facts.scsv"
+    register_format(Format("scsv", ("scsv",), semicolons, "table"))
+    try:
+        path.write_text("Relation;Head;Tail\nknows;Ann;Bob\n")
+        # by the header's words
+        assert load(path)("Ann", "knows") == label("Bob")
+        path.write_text("name;born;city\nAnn;1990;Oslo\nBob;1980;Rome\n")
+        with pytest.raises(DatabaseFormatError, match="one column a property"):
+            load(path)
+        assert load(path, table="wide")("Bob", "city") == label("Rome")
+        assert load(path, columns=["name", "born", "city"])("Bob", "1980") == label("Rome")
+        path.write_text("Ann;knows\n")
+        with pytest.raises(DatabaseFormatError, match=r"facts\.scsv, line 1.*this one has 2 cells"):
+            load(path)
+    finally:
+        unregister_format("scsv")
+
+
+@pytest.mark.parametrize("has", ["neither", "both"])
+def test_a_format_splits_or_parses(has: str) -> None:
+    functions = {"neither": {}, "both": {"split": sentences, "parse": load}}
+    with pytest.raises(InvalidArgumentError, match=r"must have a function `split`"):
+        register_format(Format("said", (), **functions[has]))  # type: ignore[arg-type]
 
 
 def test_names_extensions_and_media_types_name_formats() -> None:
@@ -305,10 +340,11 @@ def test_names_extensions_and_media_types_name_formats() -> None:
             assert resolve_format(content, alias.upper()) is known
 
 
-def sentences(content: Content, format: Format, *, multi: Any = None) -> Database:
+def sentences(text: Text, _: Reading) -> Iterator[tuple[int, tuple[str, ...]]]:
     """A toy format: a fact a line, "Astrid knows Bernard."."""
-    lines = content.data.decode().splitlines()
-    return Database.from_triples([line.rstrip(".").split() for line in lines], multi=multi)
+    for number, line in enumerate(text.lines(), start=1):
+        if line.strip():
+            yield number, tuple(line.rstrip(".\n").split())
 
 
 def ends_in_a_stop(head: FileHead) -> int:
@@ -318,14 +354,14 @@ def ends_in_a_stop(head: FileHead) -> int:
 def test_a_format_from_outside_is_guessed_and_read_and_can_be_taken_out(tmp_path: Path) -> None:
     (tmp_path / "facts.said").write_text("Astrid knows Bernard.\n")
     (tmp_path / "facts").write_text("Astrid knows Bernard.\n")
-    register_format(Format("said", ("said",), "sentences", sentences, ends_in_a_stop))
+    register_format(Format("said", ("said",), sentences, likelihood=ends_in_a_stop))
     try:
         for name in ("facts.said", "facts"):
             assert load(tmp_path / name)("Astrid", "knows") == label("Bernard")
         with pytest.raises(InvalidArgumentError, match="must be its own; 'said' is taken"):
-            register_format(Format("other", ("said",), "sentences", sentences))
+            register_format(Format("other", ("said",), sentences))
         with pytest.raises(InvalidArgumentError, match="in lower case"):
-            register_format(Format("Other", (), "sentences", sentences))
+            register_format(Format("Other", (), sentences))
         with pytest.raises(DatabaseFormatError, match="it must be a table"):
             read_table(tmp_path / "facts.said")
     finally:
@@ -339,7 +375,7 @@ def test_a_format_from_outside_is_guessed_and_read_and_can_be_taken_out(tmp_path
 def test_a_format_from_outside_has_source_and_limits_and_errors_with_the_file(
     tmp_path: Path,
 ) -> None:
-    register_format(Format("said", ("said",), "sentences", sentences))
+    register_format(Format("said", ("said",), sentences))
     path = tmp_path / "facts.said"
     try:
         path.write_text("Astrid knows Bernard.\n")
@@ -350,10 +386,22 @@ def test_a_format_from_outside_has_source_and_limits_and_errors_with_the_file(
         assert load([path, path.with_name("*.said")]).source is not None
         path.write_text("\n")
         assert load(path, allow_empty=True).shape == (0, 0, 0)
-        path.write_text("Astrid knows.\n")
+        with pytest.raises(DatabaseFormatError, match=r"facts\.said.* empty"):
+            load(path)
+        path.write_text("Astrid knows Bernard.\nAstrid knows.\n")
         for allow_empty in (False, True):
-            with pytest.raises(DatabaseFormatError, match=r"facts\.said.*a subject, a predicate"):
+            with pytest.raises(DatabaseFormatError, match=r"facts\.said.*line 2.*3 terms.* has 2"):
                 load(path, allow_empty=allow_empty)
+        # as many terms as one says
+        path.write_text("Astrid knows.\n")
+        assert load(path, arity=2).shape == (1, 1)
+        path.write_text("Astrid knows Bernard.\nAstrid knows Carl.\n")
+        with pytest.raises(DatabaseFormatError, match="more than 1 rows"):
+            load(path, max_rows=1)
+        with pytest.raises(DatabaseFormatError, match="a term, 'Bernard'"):
+            load(path, multi="keep", max_term_bytes=6)
+        with pytest.raises(DatabaseFormatError, match="`columns` is an option of tables"):
+            load(path, columns=[0, 1])
     finally:
         unregister_format("said")
 

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from capacity.database import Database, Term, load, parse_rdf, write
 from capacity.database.io.files import pieces
+from capacity.database.io.files.pieces import UnsuitedError
 from capacity.database.io.rdf.lines import large
-from capacity.database.io.rdf.lines.columns import LineReader, UnsuitedError
+from capacity.database.io.rdf.lines.columns import LineReader
 from capacity.database.io.rdf.lines.compiled_lines import CompiledLines
 from capacity.database.io.rdf.lines.matched_lines import MatchedLines
 from capacity.database.policy import POLICIES

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 
 from capacity.database import (
     Database,
-    Format,
     from_pandas,
     load,
     read_table,
-    register_format,
     to_pandas,
-    unregister_format,
 )
 from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
 
@@ -155,21 +152,6 @@ def test_what_is_refused_says_what_to_do(case: str, tmp_path: Path) -> None:
     assert "\n" not in str(refusal.value)
     assert len(str(refusal.value)) < 500
     assert re.search(r"facts\.csv|a\.ttl|must|needs", str(refusal.value))
-
-
-def test_a_format_from_outside_is_never_given_options_it_does_not_know(tmp_path: Path) -> None:
-    def parse(content: Any, format: Format, *, multi: Any = None) -> Database:
-        rows = [line.split("|") for line in content.data.decode().splitlines()]
-        return Database.from_triples(rows, multi=multi)
-
-    path = put(tmp_path, "a|p|x\n", "facts.piped")
-    register_format(Format("piped", ("piped",), "lines", parse))
-    try:
-        assert load(path).n_facts == 1
-        with pytest.raises(DatabaseFormatError, match="only tables hold facts of 4 columns"):
-            load(path, arity=4)
-    finally:
-        unregister_format("piped")
 
 
 def test_policies_of_wide_tables_are_checked_for_the_arity(tmp_path: Path) -> None:

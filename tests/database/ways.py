@@ -10,7 +10,6 @@ import pytest
 
 from capacity.database.io.files import pieces
 from capacity.database.io.rdf.lines import large
-from capacity.database.io.tables.large import reading as large_tables
 from capacity.database.terms import sorted_texts
 from capacity.errors import CapacityError
 
@@ -22,8 +21,7 @@ def read_by(way: str) -> Iterator[None]:
     """Have every text read in one way."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "LARGE", 2**62 if way == "fact by fact" else 0)
-        for module in (large, large_tables):
-            patch.setattr(module, "compiled_pays", lambda *_: way == "compiled")
+        patch.setattr(large, "compiled_pays", lambda *_: way == "compiled")
         patch.setattr(sorted_texts, "pays", lambda *_, **__: way == "compiled")
         yield
 

@@ -112,7 +112,6 @@ def test_a_table_of_a_database_is_always_counted(
      ("rank", ["--multi", "first"]), ("rank", ["--effective"]), ("rank", ["--estimate"]),
      ("rank", ["--methods", "slices"]), ("rank", ["--seed", "1"]), ("rank", ["--arity", "4"]),
      ("rank", ["--literals", "drop"]), ("rank", ["--predicate", "x:p"]),
-     ("rank", ["--graph", "x:g"]), ("rank", ["--base", "x:b"]),
      ("describe", ["--as", "turtle"]), ("describe", ["--multi", "set"]),
      ("describe", ["--annotations", "drop"]), ("describe", ["--type", "x:T"]),
      ("describe", ["--annotations-of-facts", "drop"])],

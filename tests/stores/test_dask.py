@@ -177,9 +177,6 @@ def test_what_a_cluster_lacks_is_said_in_words(
     path = put(tmp_path / "a.parquet", [("a", "p", "b")], SPO)
     with pytest.raises(ClusterError, match="No Dask scheduler answers at nowhere"):
         count_dask(path, "nowhere")
-
-    with pytest.raises(DatabaseFormatError, match="count Parquet files alone"):
-        count_dask(EXAMPLES / "countries.ttl", scheduler)
     there = tmp_path / "there.parquet"
 
     def elsewhere(part: parquet_parts.Part) -> Any:
@@ -209,7 +206,7 @@ def test_the_commands_count_on_a_cluster(
         found = run_json(capsys, command, str(tmp_path), "--dask", scheduler, "--json")
         assert found["triples"] == 2
     for option, words in (
-        (["--memory-limit", "1GB"], "omit --memory-limit"), (["--format", "tsv"], "omit --format"),
+        (["--memory-limit", "1GB"], "omit --memory-limit"),
         (["--max-file-bytes", "9"], "is a limit of loading"),
         (["--multi", "first"], "--multi needs the facts in memory"),
     ):  # fmt: skip

@@ -126,7 +126,6 @@ def test_options_of_tables_are_for_tables(folder: Path) -> None:
     (folder / "a.nt").write_text(LINE)
     assert "option of tables" in refusal(folder / "a.nt", folder, table="long")
     (folder / "a.csv").write_text("name,born,city\nBob,1980,Rome\nAnn,1990,Oslo\n")
-    assert "isn't counted out of core" in refusal(folder / "a.csv", folder, table="wide")
     assert "3 columns" in refusal(folder / "a.csv", folder, columns=[0, 1])
     assert "must be one of" in refusal(folder / "a.csv", folder, table="facts")
 

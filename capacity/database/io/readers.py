@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Unpack
+from typing import Unpack
 
-from capacity.database.choosing.selection import SelectionOptions
 from capacity.database.facts import Database
 from capacity.database.io.files.content import read
 from capacity.database.io.files.formats import resolve_format
-from capacity.database.io.files.parsing import given, of_kind, parsed
 from capacity.database.io.files.several import Sources, is_one, load_several
-from capacity.database.io.rdf.contexts import Contexts
-from capacity.database.io.selecting import selected_part, selection_of
-from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
+from capacity.database.io.parsing import of_kind, parsed
+from capacity.database.io.reading import (
+    LoadOptions,
+    Reading,
+    TableFileOptions,
+    reading_of,
+    with_options,
+)
+from capacity.database.io.selecting import selected_part
 from capacity.database.policy import MultiPolicy
-from capacity.errors import DatabaseFormatError
-from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, MAX_TERM_BYTES, Limits
 
 
+@with_options(LoadOptions)
 def load(
-    path: Sources,
-    *,
-    format: str | None = None,
-    arity: int | None = None,
-    multi: MultiPolicy | None = None,
-    table: TableForm | None = None,
-    columns: Columns | None = None,
-    graph: str | None = None,
-    base: str | None = None,
-    contexts: Contexts | None = None,
-    annotations_of_facts: str | None = None,
-    allow_empty: bool = False,
-    max_bytes: int = MAX_BYTES,
-    max_growth: int = MAX_GROWTH,
-    max_rows: int | None = None,
-    max_cells: int | None = None,
-    max_term_bytes: int = MAX_TERM_BYTES,
-    **criteria: Unpack[SelectionOptions],
+    path: Sources, *, multi: MultiPolicy | None = None, **options: Unpack[LoadOptions]
 ) -> Database:
     r"""Read facts: RDF in any common format, or a table of three columns; of one file or several.
 
@@ -48,14 +34,14 @@ def load(
         input. Of a folder the files are read whose names end as a known format's do, of a pattern
         such as ``data/*.nt`` all that it matches (``**`` stands for folders in folders). The facts
         of several files are united; blank nodes of two files are never the same.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     format : str, optional
         Name, extension or media type of a registered format; by default it is guessed of each
         file.
     arity : int, optional
-        Number of columns of the facts, by default 3. Only tables have facts of another arity.
-    multi : MultiPolicy, optional
-        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
-    table, columns : optional
+        Number of columns of the facts, by default 3. RDF has no facts of another arity.
+    table, terms, columns : optional
         Options of tables, as `read_table` has them.
     graph, base, contexts, annotations_of_facts : optional
         Options of RDF, as `read_rdf` has them.
@@ -65,10 +51,11 @@ def load(
         Limits of a file, as `capacity.reading_limits.Limits` has them: of its bytes, also as it
         decompresses, how many times its stored size these may be, of its rows and cells, and of
         the bytes of a term.
-    **criteria
-        Which facts to keep, as `Selection` has it: ``schema``, ``literals``, ``annotations`` and
-        ``blank_nodes``, each ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces`` and
-        ``types``. The policy for multi-valued pairs is applied to the facts that stay.
+    schema, literals, annotations, blank_nodes : {'keep', 'drop'}
+        What becomes of facts of that kind, as `Selection` has it. The policy for multi-valued pairs
+        is applied to the facts that stay.
+    predicates, exclude, namespaces, types : sequence
+        Names of what to keep, or to drop, as `Selection` has them.
 
     Returns
     -------
@@ -103,80 +90,35 @@ def load(
     >>> str(db("Astrid", "born_in"))
     'Singapore'
     """
-    asked = table_options(table, None, arity, columns)
-    selection = selection_of(criteria, "load", load.__kwdefaults__ or ())
-    reading: dict[str, Any] = {
-        "format": format,
-        "arity": arity,
-        "table": table,
-        "columns": columns,
-        "graph": graph,
-        "base": base,
-        "contexts": contexts,
-        "annotations_of_facts": annotations_of_facts,
-        "allow_empty": allow_empty,
-        "max_bytes": max_bytes,
-        "max_growth": max_growth,
-        "max_rows": max_rows,
-        "max_cells": max_cells,
-        "max_term_bytes": max_term_bytes,
-    }
+    reading, selection = reading_of("load", LoadOptions, options)
     if selection.options():
-        every = load(path, multi="keep", **reading)
+        every = _read(path, reading, "keep")
         where = os.fspath(path) if isinstance(path, str | os.PathLike) else _name_of(every)
         return selected_part(every, selection, multi, where)
-    if not is_one(path):
-        return load_several(path, load, multi=multi, **reading)
-    options = given(
-        graph=graph,
-        base=base,
-        contexts=contexts,
-        annotations_of_facts=annotations_of_facts,
-    )
-    limits = Limits(max_bytes, max_growth, max_rows, max_cells, max_term_bytes)
-    content = read(path, limits=limits, allow_empty=allow_empty)
-    chosen = resolve_format(content, format)
-    if options and chosen.kind != "rdf":
-        raise DatabaseFormatError(
-            content.name,
-            f"`{next(iter(options))}` is an option of RDF",
-            format=chosen.name,
-            advice="Omit it, or say which format of RDF the file has.",
-        )
-    of_tables = given(arity=None if arity == 3 else arity, table=table, columns=columns)
-    if of_tables and chosen.kind != "table":
-        name = next(iter(of_tables))
-        raise DatabaseFormatError(
-            content.name,
-            f"only tables hold facts of {asked.arity} columns"
-            if name == "arity"
-            else f"`{name}` is an option of tables",
-            format=chosen.name,
-            advice=f"Omit `{name}`, or give the table's format: tsv or csv.",
-        )
-    options |= of_tables
-    options |= given(allow_empty=allow_empty or None)
-    return parsed(content, chosen, multi=multi, **options)
+    return _read(path, reading, multi)
+
+
+def _read(path: Sources, reading: Reading, multi: MultiPolicy | None) -> Database:
+    if is_one(path):
+        content = read(path, limits=reading.limits, allow_empty=reading.allow_empty)
+        return parsed(content, resolve_format(content, reading.format), reading, multi=multi)
+
+    def read_one(file: Sources) -> Database:
+        return _read(file, reading, "keep")
+
+    return load_several(path, read_one, format=reading.format, multi=multi)
 
 
 def _name_of(db: Database) -> str:
     return "the facts" if db.source is None else db.source.name
 
 
+@with_options(TableFileOptions)
 def read_table(
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,
-    table: TableForm | None = None,
-    terms: TableTerms | None = None,
-    arity: int | None = None,
-    columns: Columns | None = None,
     multi: MultiPolicy | None = None,
-    max_bytes: int = MAX_BYTES,
-    max_growth: int = MAX_GROWTH,
-    max_rows: int | None = None,
-    max_cells: int | None = None,
-    max_term_bytes: int = MAX_TERM_BYTES,
+    **options: Unpack[TableFileOptions],
 ) -> Database:
     r"""Read a table: TSV, CSV or Parquet.
 
@@ -190,8 +132,13 @@ def read_table(
     path : path
         Table with three columns: subject, predicate, object, unless `table`, `arity` or `columns`
         say otherwise. It may be compressed; ``-`` is standard input.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     format : {'tsv', 'csv', 'parquet'}, optional
         Format of the table; by default it is guessed.
+    arity : int, optional
+        Number of columns of the table if it isn't 3; the last one holds the object, the others the
+        key. The first row is a header only if it reads ``key_1 key_2 ... object``.
     table : {'long', 'wide', 'n3'}, optional
         Form of the table. ``long``: a row is a fact, and its cells are labels; ``n3``: the same
         with N-Triples terms in the cells; ``wide``: the first row names properties, the first
@@ -201,15 +148,10 @@ def read_table(
         Form of the cells: plain labels, or N-Triples terms. By default they are terms if all of
         them are, with an IRI among them, or if the header names variables; a table in which only
         some cells are terms is refused.
-    arity : int, optional
-        Number of columns of the table if it isn't 3; the last one holds the object, the others the
-        key. The first row is a header only if it reads ``key_1 key_2 ... object``.
     columns : sequence of str or int, optional
         Columns to read, the object's last: by their names, which the first row must hold, or by
         their positions from 0, of a table whose first row is a fact unless the whole of it
         is a header; with ``long``, all rows are facts.
-    multi : MultiPolicy, optional
-        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of the file, as `load` has them.
 
@@ -252,9 +194,7 @@ def read_table(
     ...     read_table(path, table="wide").n_triples
     3
     """
-    table_options(table, terms, arity, columns)
-    options = given(table=table, terms=terms, arity=arity, columns=columns)
-    limits = Limits(max_bytes, max_growth, max_rows, max_cells, max_term_bytes)
-    content = read(path, limits=limits)
-    chosen = of_kind(content, resolve_format(content, format), "table", "a table")
-    return parsed(content, chosen, **options, multi=multi)
+    reading, _ = reading_of("read_table", TableFileOptions, options)
+    content = read(path, limits=reading.limits)
+    chosen = of_kind(content, resolve_format(content, reading.format), "table", "a table")
+    return parsed(content, chosen, reading, multi=multi)

@@ -1,42 +1,16 @@
-"""Selection while facts are read: the options of a reader, and the policy after the selection."""
+"""Selection while facts are read, and the policy after the selection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from typing import Any
-
-from capacity.checks import nearest
 from capacity.database.choosing.selection import Selection
 from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.errors import (
     InvalidArgumentError,
-    InvalidTypeError,
     MultiValuedError,
     UnknownTokenError,
     warn_caller,
 )
-
-
-def selection_of(criteria: Mapping[str, Any], call: str, others: Iterable[str]) -> Selection:
-    """Make a `Selection` of the keywords that a function has beside its others.
-
-    Raises
-    ------
-    InvalidTypeError
-        For a keyword that is neither, with the nearest.
-    InvalidArgumentError
-        For a wrong criterion.
-    """
-    known = [*others, *(each.name for each in fields(Selection))]
-    for name in criteria:
-        if name not in known:
-            raise InvalidTypeError(
-                f"`{call}` has no option `{name:.60}`; it has {', '.join(known)}."
-                f"{nearest(name, known)}"
-            )
-    return Selection(**criteria)
 
 
 def selected_part(

@@ -11,7 +11,7 @@ from typing import Any
 
 from capacity.database.facts import Database
 from capacity.database.io.files.formats import FORMATS, format_called, format_of_name
-from capacity.database.io.tables.options import TableTerms, check_terms
+from capacity.database.io.table_options import TableTerms, check_terms
 from capacity.database.required import require_database
 from capacity.database.terms.term import NO_SETS
 from capacity.errors import InvalidArgumentError

@@ -1,71 +1,68 @@
-"""Counts of facts in Parquet files on a Dask cluster: the same aggregates, where the data are.
+"""Counts of facts in files on a Dask cluster: the same aggregates, where the data are.
 
-Each group of rows is a task, which a worker reads by itself; what follows is in
-`capacity.stores.cluster.dask_counts`.
+Each group of rows of a Parquet file, and each file of another format, is a task, which a worker
+reads by itself; what follows is in `capacity.stores.cluster.dask_counts`.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from capacity._version import __version__
 from capacity.checks import in_a_line
-from capacity.database.io.files.formats import format_of_name
 from capacity.database.io.files.several import files_of, is_one, name_of_all
+from capacity.database.io.reading import Reading, with_options
 from capacity.database.io.tables.cells import form_of, in_full, recognised, uncertain
-from capacity.database.io.tables.options import Columns, TableOptions, table_options
+from capacity.database.io.tables.layout import Layout, layout_of
+from capacity.database.io.tables.table import missing_cell
 from capacity.errors import ClusterError, DatabaseFormatError
 from capacity.progress import Progress
-from capacity.reading_limits import MAX_GROWTH, MAX_TERM_BYTES, Limits
+from capacity.reading_limits import Limits
 from capacity.schedulers import connected
 from capacity.stores.cluster.dask_counts import Cluster, count_parts
-from capacity.stores.cluster.parquet_parts import (
-    Part,
-    Survey,
-    survey,
-)
+from capacity.stores.cluster.parquet_parts import KEYS, Part, Survey, survey
 from capacity.stores.counts.counts import StoreCounts
-from capacity.stores.tables.cells import TableFile, rows_of_facts, wrong_cell
+from capacity.stores.staging import CountingOptions, counted_reading, format_of
+from capacity.stores.tables.cells import TableFile, wrong_cell
 from capacity.stores.tables.files import parquet_table
-from capacity.stores.tables.layout import Layout, layout_of, require_rows_of_facts
 
 
+@with_options(CountingOptions)
 def count_dask(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     scheduler: str,
     *,
-    table: str | None = None,
-    columns: Columns | None = None,
-    max_growth: int = MAX_GROWTH,
-    max_rows: int | None = None,
-    max_cells: int | None = None,
-    max_term_bytes: int = MAX_TERM_BYTES,
     progress: Progress | None = None,
+    **options: Unpack[CountingOptions],
 ) -> StoreCounts:
-    """Count facts in Parquet files on a Dask cluster, and bound their rank by the counts.
+    """Count facts in files on a Dask cluster, and bound their rank by the counts.
 
     Parameters
     ----------
     path : path, or list of these
-        Parquet files, folders of them, and patterns such as ``parts/*.parquet``. This process and
-        all workers must see them under the same paths.
+        Files of any format, folders of them, and patterns such as ``parts/*.parquet``. A task reads
+        a group of rows of a Parquet file, or a whole file of another format, which a worker must
+        have the memory to load. This process and all workers must see them under the same paths.
     scheduler : str
         Address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``, which must have this version
         of the library, as its workers must.
-    table : str, optional
-        Form of the cells, ``long`` or ``n3``, as `capacity.load` has it.
-    columns : sequence of str or int, optional
-        Columns of subject, predicate and object, by name or by position from 0.
-    max_growth, max_rows, max_cells, max_term_bytes : optional
-        Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
     progress : callable, optional
         Function that is told how far the work is, in steps.
+    format : str, optional
+        Format of all files; by default it is guessed of each.
+    table, terms : str, optional
+        Forms of a table and of its cells, as `capacity.database.read_table` has them.
+    columns : sequence of str or int, optional
+        Columns of subject, predicate and object, by name or by position from 0.
+    graph, base, contexts : optional
+        Options of RDF, as `read_rdf` has them.
+    max_growth, max_rows, max_cells, max_term_bytes : optional
+        Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
 
     Returns
     -------
@@ -85,30 +82,22 @@ def count_dask(
     MissingExtraError
         If the extra ``distributed`` isn't installed.
     """
-    limits = Limits(sys.maxsize, max_growth, max_rows, max_cells, max_term_bytes)
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
-    options = table_options(table, None, None, columns)
-    require_rows_of_facts("the files", options)
-    files, notes = files_of(given, "parquet")
+    reading = counted_reading("count_dask", options)
+    files, notes = files_of(given, reading.format)
     alone = len(given) == 1 and bool(is_one(given[0]))
     name = Path(given[0]).name if alone else name_of_all(given, len(files))
-    for where in files:
-        known = format_of_name(os.fspath(where))
-        if known is not None and known.name != "parquet":
-            raise DatabaseFormatError(
-                os.fspath(where),
-                "the workers of Dask count Parquet files alone",
-                advice="Count it in this process, out of core, or write it as Parquet.",
-            )
-    read = [
-        _File.read(str(Path(where).absolute()), options, limits, said=table is not None)
-        for where in files
-    ]
-    parts = [
-        part
-        for number, file in enumerate(read, start=1)
-        for part in file.parts(number if len(files) > 1 else None)
-    ]
+    read: dict[str, _File] = {}
+    parts: list[Part] = []
+    for number, file in enumerate(files, start=1):
+        where, of_several = str(Path(file).absolute()), number if len(files) > 1 else None
+        format = format_of(where, reading)
+        reading.require_kind(where, format.name, format.kind)
+        if format.name == "parquet" and not reading.of_table.wide:
+            read[where] = _File.read(where, reading)
+            parts += read[where].parts(of_several)
+        else:
+            parts.append(Part(where, file=of_several, reading=reading))
     packages = ("dask", "distributed", "pandas")
     instead = "count in this process, by count_duckdb"
     with (
@@ -117,7 +106,7 @@ def count_dask(
     ):
         _require_library(client, scheduler)
         cluster = Cluster(client, progress)
-        forms = _forms(cluster, {file.of.table.name: file for file in read}, parts)
+        forms = _forms(cluster, read, parts)
         return count_parts(cluster, parts, forms, name, notes)
 
 
@@ -130,14 +119,14 @@ class _File:
     limits: Limits
 
     @classmethod
-    def read(cls, where: str, options: TableOptions, limits: Limits, *, said: bool) -> _File:
+    def read(cls, where: str, reading: Reading) -> _File:
         """Read what the file says of itself."""
-        of = parquet_table(where, options, limits, lambda *_: None, said=said)
+        of = parquet_table(where, reading, lambda *_: None)
         layout = layout_of(of.table, of.options)
         if layout.doubt is not None:
             # whether two rows have one subject would take a count of its own
             raise layout.doubt
-        return cls(of, layout, limits)
+        return cls(of, layout, reading.limits)
 
     def parts(self, number: int | None) -> Iterator[Part]:
         """Yield the groups of its rows."""
@@ -146,15 +135,17 @@ class _File:
         names, where = self.of.table.names or (), self.of.table.name
         columns, most = tuple(names[i] for i in self.layout.order), self.limits.max_term_bytes
         for group in range(pq.read_metadata(where).num_row_groups):
-            yield Part(where, group, columns, number, self.layout.variables, most)
+            variables = self.layout.variables
+            yield Part(where, group, columns, number, variables, most)
 
     def form(self, found: Sequence[Survey]) -> str:
         """Tell the form of the cells, or raise what is wrong with them."""
         table, terms = self.of.table, self.of.options.terms
         if any(one.missing for one in found):
-            rows = rows_of_facts(self.of, self.layout)
-            line = next((line for line, row in rows if None in row), None)
-            raise table.error("a cell is missing", line, "Drop the row, or fill the cell.")
+            # the first of them raises it
+            for _ in self.layout.facts(table):
+                pass
+            raise missing_cell(table, None)
         if any(one.long for one in found):
             reason, advice = self.limits.excess(term=self.limits.max_term_bytes + 1) or ("", "")
             raise table.error(reason, None, advice)
@@ -175,12 +166,12 @@ class _File:
 
     def _uncertain(self) -> DatabaseFormatError:
         examples: dict[bool, str] = {}
-        for _, row in rows_of_facts(self.of, self.layout):
+        for _, row in self.layout.facts(self.of.table):
             for cell in row:
                 examples.setdefault(recognised([cell]) == "label", cell)
             if len(examples) == 2:
                 break
-        rows = rows_of_facts(self.of, self.layout)
+        rows = self.layout.facts(self.of.table)
         return uncertain(self.of.table.name, self.of.table.format, examples.values(), rows)
 
 
@@ -228,9 +219,10 @@ def _require_library(client: Any, scheduler: str) -> None:
 
 
 def _forms(cluster: Cluster, files: Mapping[str, _File], parts: Sequence[Part]) -> list[str]:
-    """Tell the form of the cells of each part, that of its file."""
+    """Tell the form of the cells of each part: that of its file, or keys where it is loaded."""
     surveys: dict[str, list[Survey]] = {name: [] for name in files}
-    for part, found in zip(parts, cluster.map(survey, parts), strict=True):
+    asked = [part for part in parts if part.path in files]
+    for part, found in zip(asked, cluster.map(survey, asked), strict=True):
         surveys[part.path].append(found)
     forms = {name: file.form(surveys[name]) for name, file in files.items()}
-    return [forms[part.path] for part in parts]
+    return [forms.get(part.path, KEYS) for part in parts]

@@ -1,4 +1,4 @@
-"""Groups of rows of Parquet files as ids of terms: what the workers of a cluster do with each."""
+"""Parts of a table, or files, as ids of terms: what the workers of a cluster do with each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.io.files.content import read
+from capacity.database.io.files.formats import resolve_format
+from capacity.database.io.parsing import parsed
+from capacity.database.io.reading import Reading
 from capacity.database.io.tables.cells import in_full, marks
 from capacity.database.io.tables.parquet_columns.chosen import columns_of_folders
 from capacity.database.io.tables.parquet_columns.texts import checked_batches
@@ -26,9 +30,13 @@ if TYPE_CHECKING:
 KINDS = 8
 
 
+# the form of the cells of a file that is loaded
+KEYS = "key"
+
+
 @dataclass(frozen=True)
 class Part:
-    """A group of rows of a file.
+    """A group of rows of a Parquet file, or a whole file of any format.
 
     Attributes
     ----------
@@ -44,14 +52,17 @@ class Part:
         Whether the columns name variables of SPARQL, so that the cells may be short forms of terms.
     max_term_bytes : int
         Most bytes of a term.
+    reading : Reading or None
+        How a whole file is loaded; None for a group of rows.
     """
 
     path: str
-    group: int
-    columns: tuple[str, ...]
-    file: int | None
-    variables: bool
+    group: int = 0
+    columns: tuple[str, ...] = ()
+    file: int | None = None
+    variables: bool = False
     max_term_bytes: int = MAX_TERM_BYTES
+    reading: Reading | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +146,13 @@ def _columns(part: Part) -> list[tuple[list[str], NDArray[np.int64]]]:
 
     # raises an error that names the file, if this worker doesn't see it
     Path(part.path).stat()
+    if part.reading is not None:
+        content = read(part.path, limits=part.reading.limits)
+        format = resolve_format(content, part.reading.format)
+        # blank nodes have the same names each time
+        db = parsed(content, format, part.reading, multi="keep")
+        keys = [key_of(token, part.file) for token in db.tokens]
+        return [(keys, db.token_tuples[:, column].astype(np.int64)) for column in range(3)]
     of_folders = columns_of_folders(part.path)
     batches = checked_batches(
         part.path, list(part.columns), group=part.group, of_folders=of_folders
@@ -148,6 +166,8 @@ def _columns(part: Part) -> list[tuple[list[str], NDArray[np.int64]]]:
 
 
 def _keys(part: Part, form: str, texts: list[str]) -> list[str]:
+    if form == KEYS:
+        return texts
     if form == "label":
         return [f"={text}" for text in texts]
     forms = _forms(part, texts)

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from capacity.database.io.rdf.lines.columns import UnsuitedError, rewritten
+from capacity.database.io.files.pieces import UnsuitedError
+from capacity.database.io.rdf.lines.columns import rewritten
 from capacity.database.io.rdf.lines.scanning import Tails, scan
 from capacity.database.io.rdf.quads import SYNTAXES
 from capacity.database.terms.arrow import compute

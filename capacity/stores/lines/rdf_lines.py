@@ -1,7 +1,8 @@
-"""N-Triples and N-Quads in a stream: whole lines go to the parser, and keys come back."""
+"""Facts of RDF as keys: of plain lines by compiled code, and else of the parser's quads."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 
 from capacity.database.io.files.content import refuse_excess
-from capacity.database.io.files.pieces import LARGE
-from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
-from capacity.database.io.rdf.quads import SYNTAXES, VERSION
+from capacity.database.io.files.formats import Format
+from capacity.database.io.files.pieces import LARGE, UnsuitedError
+from capacity.database.io.rdf.graphs import check_graph, find_graph
+from capacity.database.io.rdf.quads import base_of, refuse_formulas
+from capacity.database.io.reading import Reading
 from capacity.errors import DatabaseFormatError
 from capacity.kept_code import pays
 from capacity.reading_limits import Limits
+from capacity.stores.lines.sources import LINES, CheckedLines, Lines, Source, WholeText
 from capacity.stores.scratch.keys import keys_of_nodes
 from capacity.stores.scratch.scratch import HELD, ROWS, Scratch
 from capacity.stores.scratch.streams import opened
@@ -25,7 +29,6 @@ if TYPE_CHECKING:
 
     from capacity.stores.scratch.streams import Stream
 
-LINES = ("ntriples", "nquads")
 # bytes from which compiled code pays if it is kept, and if it isn't: numba is imported in a second,
 # which the parser takes longer for 15 MB, and compiles in seven, for 100 MB
 KEPT, UNKEPT = 2**24, 3 * 2**25
@@ -34,51 +37,11 @@ _AT_ONCE = 64
 _HELD = ROWS // 12
 
 
-class _Checked:
-    """Reader of whole lines, without directives and nests that the parser doesn't take."""
+def stage_rdf(db: Scratch, where: str, format: Format, reading: Reading, file: int | None) -> None:
+    """Append the facts of a file of RDF to the table ``keyed``.
 
-    def __init__(self, stream: Stream) -> None:
-        self.stream, self.rest, self.lines = stream, b"", 0
-        self.ready, self.given = b"", 0
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Read at most `size` bytes, for the parser has room for no more."""
-        if self.given == len(self.ready):
-            self.ready, self.given = self._checked(self._whole_lines()), 0
-        piece = self.ready[self.given : self.given + size] if size >= 0 else self.ready
-        self.given += len(piece)
-        return piece
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield all lines, some at a time."""
-        while lines := self._checked(self._whole_lines()):
-            yield lines
-
-    def _whole_lines(self) -> bytes:
-        while piece := self.stream.read():
-            whole = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
-            if whole:
-                lines, self.rest = self.rest + piece[:whole], piece[whole:]
-                return lines
-            self.rest += piece
-        lines, self.rest = self.rest, b""
-        return lines
-
-    def _checked(self, lines: bytes) -> bytes:
-        if b"<<" in lines:
-            try:
-                refuse_hostile_turtle(self.stream.where, lines)
-            except DatabaseFormatError as error:
-                line = None if error.line is None else error.line + self.lines
-                raise DatabaseFormatError(
-                    error.source, error.reason, line=line, advice=error.advice
-                ) from None
-        self.lines += lines.count(b"\n")
-        return VERSION.sub(b"", lines) if b"VERSION" in lines else lines
-
-
-def stage_lines(db: Scratch, where: str, format: str, file: int | None, limits: Limits) -> None:
-    """Append the facts of a file of N-Triples or N-Quads to the table ``keyed``.
+    N-Triples and N-Quads are read in a stream. The text of any other format, which is checked as a
+    whole, is held; its facts aren't.
 
     Parameters
     ----------
@@ -86,29 +49,54 @@ def stage_lines(db: Scratch, where: str, format: str, file: int | None, limits: 
         The temporary database.
     where : str
         Path of the file, which may be compressed.
-    format : {'ntriples', 'nquads'}
+    format : Format
         Its format.
+    reading : Reading
+        What the user says of it.
     file : int or None
         Number of the file, if there are several: blank nodes of two files are two.
-    limits : Limits
-        What it is held to.
 
     Raises
     ------
     DatabaseFormatError
-        For a broken file, with the line, one without facts, or one that passes a limit.
+        For a broken file, with the line, one without facts, one that passes a limit, or a graph
+        that it hasn't.
+    MemoryBudgetError
+        If the text of a format that isn't read in a stream takes too much of the memory.
     """
-    n_rows = _stage_plain(db, where, format, file, limits)
+    graph, base = check_graph(reading.graph), base_of(where, reading.base)
+    n_rows = None
+    if format.name in LINES and graph is None:
+        n_rows = _stage_plain(db, where, format.name, file, reading.limits)
     if n_rows is None:
-        with opened(where, limits) as stream:
-            quads = ox.parse(_Checked(stream), format=SYNTAXES[format])  # type: ignore[arg-type]
-            batches = _batches(quads, stream, format, file, limits)
-            batches = _within(batches, stream, format, limits)
-            n_rows = db.append("keyed", batches, _teller(db, stream))
+        source: Source = Lines(where, format, reading.limits)
+        if format.name not in LINES:
+            source = WholeText.read(where, format, reading, base, db.memory)
+        keep = None if graph is None else _nodes_of(graph, source)
+        with source.opened() as (quads, progress):
+            batches = _batches(quads, source, file, keep)
+            n_rows = db.append("keyed", batches, lambda _: db.tell(*progress()))
     if not n_rows:
         raise DatabaseFormatError(
-            where, "no triples were found", format=format, advice="Check the file and its format."
+            where,
+            "no triples were found" + (" in the default graph" if graph is not None else ""),
+            format=format.name,
+            advice="Check the file and its format.",
         )
+
+
+def _nodes_of(graph: str, source: Source) -> set[object]:
+    """Find the nodes that name a graph, as `find_graph` does."""
+    counts: Counter[object] = Counter()
+    with source.opened() as (quads, _):
+        while some := _some(quads, source):
+            counts.update(quad.graph_name for quad in some)
+        prefixes = getattr(quads, "prefixes", {})
+    nodes = list(counts)
+    names = source.names_of(nodes)
+    by_name = {name: counts[node] for name, node in zip(names, nodes, strict=True)}
+    found = find_graph(graph, by_name, prefixes, source.name, source.format.name)
+    return {node for name, node in zip(names, nodes, strict=True) if name == found}
 
 
 def _stage_plain(
@@ -122,10 +110,9 @@ def _stage_plain(
         ):
             return None
         # numba takes longer to import than a small file to parse
-        from capacity.database.io.rdf.lines.columns import UnsuitedError
         from capacity.stores.lines.plain_lines import plain_batches
 
-        chunks = _Checked(stream).chunks()
+        chunks = CheckedLines(stream).chunks()
         batches = plain_batches(chunks, format, file, limits.max_term_bytes)
         batches = _within(batches, stream, format, limits)
         return db.append_all("keyed", batches, _teller(db, stream), UnsuitedError)
@@ -138,30 +125,38 @@ def _within(
     limits, rows = limits.of(stream.size), 0
     for batch in batches:
         rows += batch.num_rows
-        refuse_excess(stream.where, format, limits.excess(rows=rows))
+        refuse_excess(stream.name, format, limits.excess(rows=rows))
         yield batch
 
 
 def _teller(db: Scratch, stream: Stream) -> Callable[[int], object]:
-    return lambda _: db.tell(f"bytes of {stream.where}", stream.done, stream.size)
+    return lambda _: db.tell(f"bytes of {stream.name}", stream.done, stream.size)
 
 
 def _batches(
-    quads: Iterator[ox.Quad], stream: Stream, format: str, file: int | None, limits: Limits
+    quads: Iterator[ox.Quad],
+    source: Source,
+    file: int | None,
+    keep: set[object] | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Parse batches of keys, each of some thousand facts, or fewer if these are long."""
+    """Yield batches of keys, each of some thousand facts, or fewer if these are long."""
     import pyarrow as pa
 
-    more = True
+    limits = source.limits.of(Path(source.name).stat().st_size)
+    more, n_rows, text = True, 0, 0
     while more:
         held: list[ox.Quad] = []
-        start = stream.passed
-        while len(held) < _HELD and stream.passed - start < HELD // 2:
-            some = _some(quads, stream.where, format)
+        size = 0
+        while more and len(held) < _HELD and size < HELD // 2:
+            some = _some(quads, source)
+            more = bool(some)
+            n_rows += len(some)
+            refuse_excess(source.name, source.format.name, limits.excess(rows=n_rows))
+            refuse_formulas(source.name, source.format.name, (quad.graph_name for quad in some))
+            if keep is not None:
+                some = [quad for quad in some if quad.graph_name in keep]
             held += some
-            if not some:
-                more = False
-                break
+            size += sum(len(getattr(quad.object, "value", "")) for quad in some)
         roles = (
             [quad.subject for quad in held],
             [quad.predicate for quad in held],
@@ -172,22 +167,18 @@ def _batches(
         if any(4 * len(key) > limits.max_term_bytes for column in keys for key in column):
             nodes = [node for role in roles for node in role]
             longest = max(len(getattr(node, "value", "").encode()) for node in nodes)
-            refuse_excess(stream.where, format, limits.excess(term=longest))
+            refuse_excess(source.name, source.format.name, limits.excess(term=longest))
+        text += sum(len(key) for column in keys for key in column)
+        refuse_excess(source.name, source.format.name, limits.excess(text=text))
         columns = [pa.array(column, pa.string()) for column in keys]
         yield pa.RecordBatch.from_arrays(columns, ["s", "p", "o"])
 
 
-def _some(quads: Iterator[ox.Quad], where: str, format: str) -> list[ox.Quad]:
+def _some(quads: Iterator[ox.Quad], source: Source) -> list[ox.Quad]:
     try:
         return list(islice(quads, _AT_ONCE))
-    except SyntaxError as error:
-        reason, line, advice = str(error.msg), error.lineno, "Mend the file from that line on."
-    except MemoryError:
-        reason, line = "a term is longer than 16 MiB, the most that the parser reads", None
-        advice = "Shorten it, or store it elsewhere and give its IRI."
-    except ValueError as error:
+    except (SyntaxError, MemoryError, ValueError) as error:
         # errors of the stream are ValueErrors as well, and complete
         if isinstance(error, DatabaseFormatError):
             raise
-        reason, line, advice = str(error), None, "Mend the file."
-    raise DatabaseFormatError(where, f"{reason:.400}", format=format, line=line, advice=advice)
+        raise source.error(error) from None

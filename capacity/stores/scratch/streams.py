@@ -35,12 +35,14 @@ _DEFAULT = Limits()
 
 
 class Stream(io.RawIOBase):
-    """The bytes of a file, decompressed, to be read once from the beginning.
+    """The bytes of a file, decompressed, to be read once from the beginning; a `Text`.
 
     Attributes
     ----------
-    where : str
+    name : str
         Path of the file, for messages.
+    limits : Limits
+        What it is held to.
     size : int
         Size of the file as it is stored.
     done, passed : int
@@ -49,14 +51,15 @@ class Stream(io.RawIOBase):
 
     def __init__(self, where: str, raw: BinaryIO, limits: Limits) -> None:
         super().__init__()
-        self.where, self.size = where, os.fstat(raw.fileno()).st_size
+        self.name, self.size = where, os.fstat(raw.fileno()).st_size
+        self.limits = limits.of(self.size)
         self._raw, self._kind = raw, compression(raw.read(10))
         raw.seek(0)
         body: Any = raw
         if self._kind is not None:
             # facts of any number are counted, and how far a file grows is limited all the same
-            of = replace(limits, max_bytes=sys.maxsize, stored=self.size)
-            body = Growing(where, decompressing(self._kind, raw), of)
+            grown = replace(self.limits, max_bytes=sys.maxsize)
+            body = Growing(where, decompressing(self._kind, raw), grown)
         self._body, self._since_line, self.done, self.passed = body, 0, 0, 0
         self._held = self._piece(len(_MARK)).removeprefix(_MARK)
 
@@ -85,10 +88,29 @@ class Stream(io.RawIOBase):
         self._since_line = len(piece) - 1 - last if last >= 0 else self._since_line + len(piece)
         if self._since_line > MAX_LINE:
             raise DatabaseFormatError(
-                self.where, f"a line is longer than {MAX_LINE:,} bytes",
+                self.name, f"a line is longer than {MAX_LINE:,} bytes",
                 advice="Check that it is a file of facts.",
             )  # fmt: skip
         return piece
+
+    @property
+    def data(self) -> bytes:
+        """All that is left of the text."""
+        return b"".join(iter(self.read, b""))
+
+    def lines(self, newline: str = "\n") -> Iterator[str]:
+        """Yield the lines with their ends, as `Text` has it.
+
+        Raises
+        ------
+        DatabaseFormatError
+            For a byte that isn't UTF-8, with its line.
+        """
+        text = io.TextIOWrapper(io.BufferedReader(self, 2**20), encoding="utf-8", newline=newline)
+        try:
+            yield from text
+        except UnicodeDecodeError:
+            raise not_utf_8(self.name, self.limits) from None
 
     def readinto(self, buffer: Any, /) -> int:
         """Read some bytes into a buffer, as `read` does."""
@@ -104,7 +126,7 @@ class Stream(io.RawIOBase):
         except StorageError as error:
             raise of_storage(error) from None
         except BROKEN as error:
-            raise broken_stream(self.where, self._kind, error) from None
+            raise broken_stream(self.name, self._kind, error) from None
 
 
 @contextmanager
@@ -186,13 +208,6 @@ def whole_lines(stream: Stream) -> Iterator[bytes]:
             held.append(piece)
     if rest := b"".join(held):
         yield rest
-
-
-def lines_of(stream: Stream, newline: str) -> io.TextIOWrapper:
-    """Read a stream as text in UTF-8, whose lines end as `newline` of `open` says."""
-    return io.TextIOWrapper(
-        io.BufferedReader(stream, 2**20), encoding="utf-8", errors="strict", newline=newline
-    )
 
 
 def not_utf_8(where: str, limits: Limits = _DEFAULT) -> DatabaseFormatError:

@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.cells import in_full, no_term, recognised, uncertain
 from capacity.database.io.tables.doubts import refuse_empty_rows, refuse_quoting
-from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.options import TableOptions
-from capacity.database.io.tables.table import Table
+from capacity.database.io.tables.layout import Layout, layout_of
+from capacity.database.io.tables.table import Table, missing_cell
 from capacity.database.terms.n3 import parse_n3
 from capacity.stores.scratch.keys import is_key, key_of
 from capacity.stores.scratch.scratch import Scratch
-from capacity.stores.tables.layout import Layout, layout_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,6 +76,8 @@ def stage_table(db: Scratch, of: TableFile, file: int | None) -> None:
         if of.quoted:
             refuse_quoting(of.table)
     layout = layout_of(of.table, of.options)
+    if next(layout.facts(of.table), None) is None:
+        raise of.table.error("the table has no rows")
     db.run("create table cells (s varchar, p varchar, o varchar)")
     db.append("cells", of.batches(layout), of.tell)
     _check_cells(db, of, layout)
@@ -89,17 +90,13 @@ def stage_table(db: Scratch, of: TableFile, file: int | None) -> None:
     db.run("drop table cells")
 
 
-def rows_of_facts(of: TableFile, layout: Layout) -> Iterator[Row]:
-    """Yield the cells of the facts, with their lines, for a message."""
-    for line, row in of.table.rows[layout.skip :]:
-        yield line, tuple(row[i] for i in layout.order)
-
-
 def _check_cells(db: Scratch, of: TableFile, layout: Layout) -> None:
     """Refuse missing cells, and a table that may be wide after all."""
     if db.one("select count(*) from cells where s is null or p is null or o is null"):
-        line = next((line for line, row in rows_of_facts(of, layout) if None in row), None)
-        raise of.table.error("a cell is missing", line, "Drop the row, or fill the cell.")
+        # the first of them raises it
+        for _ in layout.facts(of.table):
+            pass
+        raise missing_cell(of.table, None)
     if layout.doubt is None:
         return
     named = " or ".join(f"list_contains(?, {role})" for role in "spo")
@@ -135,7 +132,7 @@ def _recognised(db: Scratch, of: TableFile, layout: Layout) -> str:
             examples.setdefault(recognised([cell]) == "label", cell)
         if len(examples) == 2:
             break
-    raise uncertain(of.table.name, of.table.format, examples.values(), rows_of_facts(of, layout))
+    raise uncertain(of.table.name, of.table.format, examples.values(), layout.facts(of.table))
 
 
 def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> None:
@@ -170,7 +167,7 @@ def wrong_cell(of: TableFile, layout: Layout, full: dict[str, str]) -> Exception
     """Make the error for the first cell that is no term."""
     wrong = ((cell, reason_against(text)) for cell, text in full.items())
     cell, reason = next((cell, reason) for cell, reason in wrong if reason)
-    return no_term(of.table.name, of.table.format, cell, reason, rows_of_facts(of, layout))
+    return no_term(of.table.name, of.table.format, cell, reason, layout.facts(of.table))
 
 
 def reason_against(text: str) -> str:

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING
 
 from capacity.checks import cut, shown
 from capacity.database.io.files.content import refuse_excess
+from capacity.database.io.reading import Reading
+from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.options import TableOptions
 from capacity.database.io.tables.parquet_columns.chosen import not_text
+from capacity.database.io.tables.table import within
 from capacity.errors import DatabaseFormatError
 from capacity.reading_limits import Limits
 from capacity.stores.scratch.scratch import Scratch
 from capacity.stores.scratch.streams import open_regular
 from capacity.stores.tables.cells import TableFile
-from capacity.stores.tables.files import batches_of_rows, narrowed_table, within
-from capacity.stores.tables.layout import Rows, lazy_table
+from capacity.stores.tables.files import Rows, batches_of_rows, lazy_table, narrowed_table
 from capacity.stores.tables.view_process import AT_ONCE, CONFIG
 from capacity.stores.tables.views import cannot_read, rows_of_view, write_view
 
@@ -43,8 +44,7 @@ def database_table(
     db: Scratch,
     where: str,
     name: str | None,
-    options: TableOptions,
-    limits: Limits,
+    reading: Reading,
     seconds: float | None,
 ) -> Iterator[TableFile]:
     """Open a table, or a view, of a DuckDB file, for reading alone.
@@ -57,10 +57,8 @@ def database_table(
         Path of the file.
     name : str or None
         Name of the table, with or without its schema; None if there is one alone.
-    options : TableOptions
+    reading : Reading
         What the user says of its columns and cells.
-    limits : Limits
-        What it is held to.
     seconds : float or None
         Seconds for reading a view; None if views aren't read.
 
@@ -76,8 +74,8 @@ def database_table(
     with _database(where):
         con = duckdb.connect(where, read_only=True, config=CONFIG)  # type: ignore[arg-type]
     try:
-        of = limits.of(Path(where).stat().st_size)
-        yield _table_of(db, con, where, name, options, of, seconds)
+        limits = reading.limits.of(Path(where).stat().st_size)
+        yield _table_of(db, con, where, name, reading.of_table, limits, seconds)
     finally:
         con.close()
 
@@ -131,12 +129,12 @@ def _table_of(
         found = rows_of_view(held) if view else _rows_of_table(con, where_in, sql)
         yield from within(where_in, "duckdb", found, limits)
 
-    rows_of = lazy_table(where_in, "duckdb", Rows(rows), narrow.names)
+    whole = lazy_table(where_in, "duckdb", Rows(rows), narrow.names)
     tell = partial(db.tell, f"rows of {where_in}")
     return TableFile(
-        rows_of,
+        whole,
         options,
-        lambda layout: batches_of_rows(rows(), layout.order),
+        lambda layout: batches_of_rows(layout.facts(whole)),
         lambda n: tell(n, n_rows),
     )
 

@@ -17,10 +17,10 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from capacity.database.io.files.foreign import foreign_bytes, is_parquet
 from capacity.database.source import Source
@@ -34,6 +34,30 @@ from capacity.reading_limits import Growing, Limits
 from capacity.safe_files import read_file, read_pieces
 
 _DEFAULT = Limits()
+
+
+class Text(Protocol):
+    """A text that a format splits: a file in memory, or one that is read in a stream.
+
+    Attributes
+    ----------
+    name : str
+        Path of the file, or a name for the text, for messages.
+    limits : Limits
+        What the file is held to.
+    data : bytes
+        All of the text, in UTF-8.
+    """
+
+    name: str
+    limits: Limits
+
+    @property
+    def data(self) -> bytes: ...  # noqa: D102
+
+    def lines(self, newline: str = "\n") -> Iterable[str]:
+        """Yield the lines with their ends, which are those of `open` with the same `newline`."""
+        ...
 
 
 @dataclass
@@ -56,6 +80,10 @@ class Content:
     data: bytes
     sha256: str
     limits: Limits = _DEFAULT
+
+    def lines(self, newline: str = "\n") -> Iterable[str]:
+        """Yield the lines with their ends, as `Text` has it."""
+        return io.StringIO(self.data.decode("utf-8"), newline=newline)
 
     def source(self, format: str, notes: tuple[str, ...] = (), in_other_graphs: int = 0) -> Source:
         """Say which file this is the content of, and the format that it is read as."""

@@ -9,19 +9,23 @@ content first and its name second: ``@prefix`` in a ``.nt`` file is Turtle.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from capacity.checks import nearest, require_choice, shown
-from capacity.database.io.files.content import Content
+from capacity.database.io.files.content import Content, Text
 from capacity.database.io.files.foreign import foreign_text, is_parquet
+from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
+    from capacity.database.io.reading import Reading
+
+Cells: TypeAlias = Term | str
 
 
 @dataclass(frozen=True)
@@ -55,28 +59,34 @@ class Format:
         Name of the format, in lower case.
     aliases : tuple of str
         Names, file extensions and media types, in lower case, the name first.
+    split : callable, optional
+        Function of a `Text` and a `Reading` that yields facts: the number of a line, and the terms
+        in order of their roles, each a `Term`, or a str, which is a label. It is all that a format
+        needs. Limits, empty files, the file's name and line in an error, and the source of the
+        database are none of its business.
     kind : str
-        ``rdf`` or ``table``, whose parsers take further options, or any other word.
-    parse : callable
-        Function of `Content`, this format and keywords that returns a `Database`. The keywords are
-        ``multi`` and those options of the kind that the user gives: of RDF ``graph``, ``base``,
-        ``contexts`` and ``annotations_of_facts``; ``terms`` of tables and, where they
-        aren't triples, ``arity`` and ``columns``, and ``table``. The database needs no ``source``,
-        and no error the name of the file.
+        ``facts``; or ``table``, whose rows may begin with a header, have other columns, and hold
+        N-Triples terms: the options and rules of `read_table` are applied to the rows of str that
+        `split` yields.
     likelihood : callable
         Function of a `FileHead` that returns an integer: 0 if the beginning doesn't suggest this
         format, and a larger one the likelier it is.
     write : callable, optional
         Function of a `Database`, this format and keywords that returns the bytes of a file, for
         `write`. Tables have the keyword ``terms``.
+    parse : callable, optional
+        In place of `split`, function of `Content`, this format, a `Reading` and the keyword
+        ``multi`` that returns a `Database`, for what isn't rows, as the formats of the kind
+        ``rdf``.
     """
 
     name: str
     aliases: tuple[str, ...]
-    kind: str
-    parse: Callable[..., Database]
+    split: Callable[[Text, Reading], Iterable[tuple[int, tuple[Any, ...]]]] | None = None
+    kind: str = "facts"
     likelihood: Callable[[FileHead], int] = _tells_nothing
     write: Callable[..., bytes] | None = None
+    parse: Callable[..., Database] | None = None
 
 
 # bytes of a file from which its format is guessed
@@ -95,7 +105,7 @@ _ALIASES: dict[str, Format] = {}
 
 
 def register_format(format: Format) -> None:
-    """Make a format known to `load`.
+    r"""Make a format known to `load`.
 
     Parameters
     ----------
@@ -105,24 +115,24 @@ def register_format(format: Format) -> None:
     Raises
     ------
     InvalidArgumentError
-        If its name or one of its aliases is taken, or isn't in lower case.
+        If its name or one of its aliases is taken, or isn't in lower case, or it has no `split`.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from capacity.database import Database, load
-    >>> def parse(content, format, *, multi=None):
-    ...     rows = [line.split("|") for line in content.data.decode().splitlines()]
-    ...     return Database.from_triples(rows, multi=multi)
-    >>> register_format(Format("piped", ("piped",), "lines", parse))
+    >>> from capacity.database import load
+    >>> def split(text, reading):
+    ...     for number, line in enumerate(text.lines(), start=1):
+    ...         yield number, tuple(line.rstrip("\n").split("|"))
+    >>> register_format(Format("piped", ("piped",), split))
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "facts.piped")
     ...     _ = path.write_text("Astrid|born_in|Singapore")
     ...     load(path).n_triples
     1
     >>> unregister_format("piped").kind
-    'lines'
+    'facts'
     """
     names = {format.name, *format.aliases}
     if taken := sorted(names & _ALIASES.keys()):
@@ -133,6 +143,11 @@ def register_format(format: Format) -> None:
     if any(name != name.lower() for name in names):
         raise InvalidArgumentError(
             f"The names of a format must be in lower case; got {', '.join(map(shown, names))}."
+        )
+    if (format.split is None) == (format.parse is None):
+        raise InvalidArgumentError(
+            f"A format must have a function `split`, or `parse` in place of it; {format.name} has "
+            f"{'none' if format.split is None else 'both'}."
         )
     FORMATS[format.name] = format
     _ALIASES.update(dict.fromkeys(names, format))

@@ -16,6 +16,10 @@ LARGE = 2**23
 KEPT, UNKEPT = 2**24, 3 * 2**26
 
 
+class UnsuitedError(Exception):
+    """A text that can't be read as columns, and is to be read in another way."""
+
+
 def compiled_pays(size: int, source: Path, function: str) -> bool:
     """Return True if compiled code should read a large text of some bytes (`kept_code.pays`)."""
     return pays(size, source, function, kept=KEPT, unkept=UNKEPT)

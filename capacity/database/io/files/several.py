@@ -61,12 +61,10 @@ def _is_pattern(name: str) -> bool:
 
 def load_several(
     paths: Any,
-    load_one: Callable[..., Database],
+    load_one: Callable[[Any], Database],
     *,
-    multi: MultiPolicy | None = None,
     format: str | None = None,
-    allow_empty: bool = False,
-    **options: Any,
+    multi: MultiPolicy | None = None,
 ) -> Database:
     """Read the files of a folder, a pattern or a list, and unite their facts.
 
@@ -75,15 +73,11 @@ def load_several(
     paths : path, or list or iterator of paths and binary files
         Folder, pattern, or files, folders and patterns.
     load_one : callable
-        Function that reads one file, such as `capacity.load`.
-    multi : MultiPolicy, optional
-        Policy for multi-valued pairs of the united facts.
+        Function that reads one file under the policy ``keep``.
     format : str, optional
         Format of all files.
-    allow_empty : bool
-        Whether there may be no facts.
-    **options
-        Further options of `load_one`.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs of the united facts.
 
     Raises
     ------
@@ -102,16 +96,13 @@ def load_several(
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("Astrid,born_in,Singapore")
     ...     _ = Path(folder, "b.nt").write_text("<x:Bernard> <x:born_in> <x:Malaysia> .")
-    ...     db = load_several(folder, load)
+    ...     db = load_several(folder, lambda path: load(path, multi="keep"))
     >>> db.n_triples, db.source.format, len(db.source.parts)
     (2, 'csv, ntriples', 2)
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files, notes = files_of(given, format)
-    parts = [
-        load_one(one, multi="keep", format=format, allow_empty=allow_empty, **options)
-        for one in files
-    ]
+    parts = [load_one(file) for file in files]
     if len({db.arity for db in parts}) > 1:
         first, other = parts[0], next(db for db in parts if db.arity != parts[0].arity)
         raise DatabaseFormatError(

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from capacity.checks import shown
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
-from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
-from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.options import (
+from capacity.database.io.table_options import (
     Columns,
     TableForm,
     TableOptions,
@@ -18,7 +16,9 @@ from capacity.database.io.tables.options import (
     check_terms,
     table_options,
 )
-from capacity.database.io.tables.rows import narrowed, read_rows
+from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
+from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_database

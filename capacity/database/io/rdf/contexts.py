@@ -13,16 +13,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urljoin
 
 from capacity.checks import nearest, shown
 from capacity.database.io.files.content import Content, read
 from capacity.database.io.rdf.guards.json import HALF_CHARACTER, parse_json, refuse_deep_json
+from capacity.database.io.reading import Contexts
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 
-# IRI of a context -> a file, or the parsed document
-Contexts: TypeAlias = Mapping[str, str | os.PathLike[str] | Mapping[str, Any]]
 # bytes of all contexts, each as often as it is used
 MAX_INLINED = 2**26
 

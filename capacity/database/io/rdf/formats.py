@@ -49,7 +49,9 @@ def _register_rdf(name: str, *aliases: str) -> None:
         return len(possible) - possible.index(name) if name in possible else 0
 
     write = write_rdf if name in WRITTEN else None
-    register_format(Format(name, (name, *aliases), "rdf", parse_rdf_content, likelihood, write))
+    register_format(
+        Format(name, (name, *aliases), None, "rdf", likelihood, write, parse_rdf_content)
+    )
 
 
 _register_rdf("turtle", "ttl", "text/turtle")

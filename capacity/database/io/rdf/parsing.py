@@ -23,9 +23,9 @@ from capacity.database.io.files import pieces
 from capacity.database.io.files.content import Content
 from capacity.database.io.files.formats import Format
 from capacity.database.io.rdf.annotations import apply_choice, check_choice, find_annotations
-from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import check_graph, find_graph
 from capacity.database.io.rdf.quads import checked_text, parse_quads
+from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.nodes import term_from_pyoxigraph
@@ -35,26 +35,23 @@ from capacity.errors import AnnotationWarning, DatabaseFormatError, warn_caller
 def parse_rdf_content(
     content: Content,
     format: Format,
+    reading: Reading,
     *,
     multi: MultiPolicy | None = None,
-    graph: str | None = None,
-    base: str | None = None,
-    contexts: Contexts | None = None,
-    annotations_of_facts: str | None = None,
-    allow_empty: bool = False,
 ) -> Database:
     """Parse checked content as RDF.
 
     Options and errors are those of `capacity.database.read_rdf`.
     """
-    wanted, choice = check_graph(graph), check_choice(annotations_of_facts)
+    wanted = check_graph(reading.graph)
+    choice, allow_empty = check_choice(reading.annotations_of_facts), reading.allow_empty
     if len(content.data) >= pieces.LARGE and choice in (None, "keep", "drop"):
         from capacity.database.io.rdf.lines.large import read_large
 
-        db = read_large(content, format, base=base, contexts=contexts, graph=wanted, multi=multi)
+        db = read_large(content, format, reading, graph=wanted, multi=multi)
         if db is not None:
             return db
-    where, data = checked_text(content, format, base, contexts)
+    where, data = checked_text(content, format, reading.base, reading.contexts)
     quads = parse_quads(content, format, where, data, with_graphs=wanted is not None)
     rows = quads.rows
     n_of_file = len(rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,12 +24,7 @@ from capacity.checks import shown
 from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.foreign import foreign_text
 from capacity.database.io.files.formats import FORMATS, Format
-from capacity.database.io.rdf.contexts import (
-    Contexts,
-    check_contexts,
-    missing_context,
-    with_contexts,
-)
+from capacity.database.io.rdf.contexts import check_contexts, missing_context, with_contexts
 from capacity.database.io.rdf.graphs import graph_names
 from capacity.database.io.rdf.guards.json import (
     HALF_CHARACTER,
@@ -39,6 +34,7 @@ from capacity.database.io.rdf.guards.json import (
 )
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
 from capacity.database.io.rdf.guards.xml import refuse_hostile_xml
+from capacity.database.io.reading import Contexts
 from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
@@ -141,18 +137,8 @@ def parse_quads(
             left -= size
             if excess := content.limits.excess(rows=len(column) // 3):
                 break
-    except SyntaxError as error:
-        raise _broken(content, format.name, str(error.msg), error.lineno) from None
-    except MemoryError:
-        most = 8 if format.name == "jsonld" else 16
-        raise DatabaseFormatError(
-            content.name,
-            f"a term is longer than {most} MiB, the most that the parser of this format reads",
-            format=format.name,
-            advice="Shorten it, or store it elsewhere and give its IRI.",
-        ) from None
-    except ValueError as error:
-        raise _broken(content, format.name, str(error), None) from None
+    except (SyntaxError, MemoryError, ValueError) as error:
+        raise broken(content, format.name, error) from None
     refuse_excess(content.name, format.name, excess)
     if left < 0:
         raise DatabaseFormatError(
@@ -161,13 +147,7 @@ def parse_quads(
             format=format.name,
             advice="Shorten its prefixes and its base.",
         )
-    if syntax == ox.RdfFormat.N3 and graph_ids.keys() - {ox.DefaultGraph()}:
-        raise DatabaseFormatError(
-            content.name,
-            "an N3 formula quotes triples without asserting them as facts",
-            format=format.name,
-            advice="Write the facts outside of braces.",
-        )
+    refuse_formulas(content.name, format.name, graph_ids)
     return Quads(
         ids,
         np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
@@ -250,8 +230,36 @@ def _checked(content: Content, format: Format, base: str, contexts: Contexts | N
     return content.data
 
 
-def _broken(content: Content, format: str, reason: str, line: int | None) -> DatabaseFormatError:
+def refuse_formulas(name: str, format: str, graphs: Iterable[object]) -> None:
+    """Refuse N3 whose triples are in the graphs of formulas.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If there is one.
+    """
+    if format == "n3" and any(not isinstance(graph, ox.DefaultGraph) for graph in graphs):
+        raise DatabaseFormatError(
+            name,
+            "an N3 formula quotes triples without asserting them as facts",
+            format=format,
+            advice="Write the facts outside of braces.",
+        )
+
+
+def broken(content: Content, format: str, error: Exception) -> DatabaseFormatError:
     """Make the error of what the parser refuses, with advice that can help."""
+    if isinstance(error, MemoryError):
+        most = 8 if format == "jsonld" else 16
+        return DatabaseFormatError(
+            content.name,
+            f"a term is longer than {most} MiB, the most that the parser of this format reads",
+            format=format,
+            advice="Shorten it, or store it elsewhere and give its IRI.",
+        )
+    reason, line = str(error), None
+    if isinstance(error, SyntaxError):
+        reason, line = str(error.msg), error.lineno
     foreign = foreign_text(content.data[:65536].decode("utf-8", "ignore"))
     advice = "Mend the file."
     if foreign is not None:

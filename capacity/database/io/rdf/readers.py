@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Unpack
 
 from capacity.database.facts import Database
-from capacity.database.io.files.content import Content, check, read
+from capacity.database.io.files.content import check, read
 from capacity.database.io.files.formats import resolve_format
-from capacity.database.io.files.parsing import given, of_kind, parsed
-from capacity.database.io.rdf.contexts import Contexts
+from capacity.database.io.parsing import of_kind, parsed
 from capacity.database.io.rdf.quads import SYNTAXES, checked_text, parse_quads
+from capacity.database.io.reading import (
+    Contexts,
+    RdfOptions,
+    RdfTextOptions,
+    reading_of,
+    with_options,
+)
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError
-from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, MAX_TERM_BYTES, Limits
+from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, Limits
 
 
+@with_options(RdfOptions)
 def read_rdf(
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,
-    graph: str | None = None,
     multi: MultiPolicy | None = None,
-    base: str | None = None,
-    contexts: Contexts | None = None,
-    annotations_of_facts: str | None = None,
-    allow_empty: bool = False,
-    max_bytes: int = MAX_BYTES,
-    max_growth: int = MAX_GROWTH,
-    max_rows: int | None = None,
-    max_cells: int | None = None,
-    max_term_bytes: int = MAX_TERM_BYTES,
+    **options: Unpack[RdfOptions],
 ) -> Database:
     """Read an RDF file.
 
@@ -38,6 +35,8 @@ def read_rdf(
     ----------
     path : path
         RDF file, which may be compressed; ``-`` is standard input.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     format : str, optional
         Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type;
         by default it is guessed.
@@ -45,8 +44,6 @@ def read_rdf(
         The only graph to read: its IRI, its prefixed name by a prefix of the file, ``_:`` and its
         blank name, or ``default`` for the triples outside of named graphs. By default, and for
         ``union``, all graphs are merged. `list_graphs` lists them.
-    multi : MultiPolicy, optional
-        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     base : str, optional
         Absolute IRI against which relative ones are resolved; by default ``file:///`` and the
         file's name.
@@ -94,35 +91,19 @@ def read_rdf(
     >>> db.n_triples
     1
     """
-    limits = Limits(max_bytes, max_growth, max_rows, max_cells, max_term_bytes)
-    content = read(path, limits=limits, allow_empty=allow_empty)
-    return _parsed_rdf(
-        content,
-        format,
-        multi=multi,
-        graph=graph,
-        base=base,
-        contexts=contexts,
-        annotations_of_facts=annotations_of_facts,
-        allow_empty=allow_empty or None,
-    )
+    reading, _ = reading_of("read_rdf", RdfOptions, options)
+    content = read(path, limits=reading.limits, allow_empty=reading.allow_empty)
+    chosen = of_kind(content, resolve_format(content, reading.format), "rdf", "RDF")
+    return parsed(content, chosen, reading, multi=multi)
 
 
+@with_options(RdfTextOptions)
 def parse_rdf(
     text: str | bytes,
     format: str,
     *,
-    graph: str | None = None,
     multi: MultiPolicy | None = None,
-    base: str | None = None,
-    contexts: Contexts | None = None,
-    annotations_of_facts: str | None = None,
-    allow_empty: bool = False,
-    max_bytes: int = MAX_BYTES,
-    max_growth: int = MAX_GROWTH,
-    max_rows: int | None = None,
-    max_cells: int | None = None,
-    max_term_bytes: int = MAX_TERM_BYTES,
+    **options: Unpack[RdfTextOptions],
 ) -> Database:
     """Read RDF from text in a named format.
 
@@ -132,7 +113,7 @@ def parse_rdf(
         RDF, in UTF-8 if it is given as bytes.
     format : str
         Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type.
-    graph, multi, base, contexts, annotations_of_facts : optional
+    multi, graph, base, contexts, annotations_of_facts : optional
         As `read_rdf` has them.
     allow_empty, max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
         As `read_rdf` has them.
@@ -161,18 +142,10 @@ def parse_rdf(
         raw = text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError as error:
         raise DatabaseFormatError("the given text", f"it has no UTF-8 form ({error})") from None
-    limits = Limits(max_bytes, max_growth, max_rows, max_cells, max_term_bytes)
-    content = check("the given text", raw, limits=limits, allow_empty=allow_empty)
-    return _parsed_rdf(
-        content,
-        format,
-        multi=multi,
-        graph=graph,
-        base=base,
-        contexts=contexts,
-        annotations_of_facts=annotations_of_facts,
-        allow_empty=allow_empty or None,
-    )
+    reading, _ = reading_of("parse_rdf", RdfTextOptions, options)
+    content = check("the given text", raw, limits=reading.limits, allow_empty=reading.allow_empty)
+    chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
+    return parsed(content, chosen, reading, multi=multi)
 
 
 def list_graphs(
@@ -233,15 +206,3 @@ def list_graphs(
             advice=f"Give it as one of {', '.join(SYNTAXES)}.",
         )
     return parse_quads(content, chosen, *checked_text(content, chosen, base, contexts)).counts()
-
-
-def _parsed_rdf(
-    content: Content,
-    format: str | None,
-    *,
-    multi: MultiPolicy | None,
-    **options: Any,
-) -> Database:
-    """Parse content that must be RDF."""
-    chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
-    return parsed(content, chosen, multi=multi, **given(**options))

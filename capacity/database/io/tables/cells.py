@@ -1,4 +1,4 @@
-"""Cells of tables as terms, and terms as cells: plain labels, or N-Triples terms."""
+"""Tables as databases, cells as terms, and terms as cells: plain labels, or N-Triples terms."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.io.files.foreign import AS_TEXT
+from capacity.database.io.table_options import TableOptions, TableTerms
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.options import TableTerms
+from capacity.database.io.tables.layout import layout_of
+from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.database.terms.n3 import is_term, n3_of, parse_n3
@@ -72,6 +74,55 @@ def _is_term(cell: str) -> bool:
     # a relative IRI, as <Astrid>, is no term of N-Triples
     marked = cell.startswith(('"', "_:", "<<(")) or (cell[:1] == "<" and _SCHEME.match(cell))
     return bool(marked) and is_term(cell)
+
+
+def read_rows(
+    table: Table,
+    options: TableOptions,
+    *,
+    multi: MultiPolicy | None = None,
+    source: Source | None = None,
+    allow_empty: bool = False,
+) -> Database:
+    """Read a table as facts.
+
+    Parameters
+    ----------
+    table : Table
+        Rows, with or without a header.
+    options : TableOptions
+        What the user says of the table.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs.
+    source : Source, optional
+        The file.
+    allow_empty : bool
+        Whether a table without rows is an empty database, and no error.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For rows of other lengths, a column that isn't there, a table without rows, a cell that
+        isn't a term, and a table that can be read in two ways.
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+    """
+    layout = layout_of(table, options)
+    rows = list(layout.facts(table))
+    if not rows and allow_empty:
+        none = np.zeros((0, options.arity), dtype=np.int64)
+        return Database.from_ids([], none, arity=options.arity, source=source, allow_empty=True)
+    if not rows:
+        raise table.error("the table has no rows")
+    return database_of_rows(
+        table.name,
+        rows,
+        table.format,
+        terms="n3" if layout.variables and options.terms is None else options.terms,
+        short_forms=layout.variables,
+        multi=multi,
+        source=source,
+    )
 
 
 def database_of_rows(

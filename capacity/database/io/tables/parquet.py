@@ -17,17 +17,12 @@ from capacity.database.facts import Database
 from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.foreign import is_parquet
 from capacity.database.io.files.formats import Format, register_format
-from capacity.database.io.tables.cells import cells_of
+from capacity.database.io.reading import Reading
+from capacity.database.io.table_options import TableTerms
+from capacity.database.io.tables.cells import cells_of, read_rows
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.options import (
-    Columns,
-    TableForm,
-    TableTerms,
-    table_options,
-)
 from capacity.database.io.tables.parquet_columns.chosen import columns_of_facts, columns_of_folders
 from capacity.database.io.tables.parquet_columns.texts import BATCH, checked_batches
-from capacity.database.io.tables.rows import read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
@@ -45,19 +40,14 @@ _KEY = b"capacity.terms"
 def parse_parquet_content(
     content: Content,
     format: Format,
+    reading: Reading,
     *,
     multi: MultiPolicy | None = None,
-    table: TableForm | None = None,
-    terms: TableTerms | None = None,
-    arity: int | None = None,
-    columns: Columns | None = None,
-    allow_empty: bool = False,
 ) -> Database:
     """Parse the bytes of a Parquet file.
 
     Options and errors are those of `capacity.database.read_table`.
     """
-    options = table_options(table, terms, arity, columns)
     if not is_parquet(content.data):
         raise DatabaseFormatError(
             content.name,
@@ -70,19 +60,19 @@ def parse_parquet_content(
 
     try:
         file = pq.ParquetFile(io.BytesIO(content.data))
-        chosen, options = columns_of_facts(content.name, file.schema_arrow, options)
+        chosen, options = columns_of_facts(content.name, file.schema_arrow, reading.of_table)
         require_room(content.name, file, io.BytesIO(content.data), len(chosen), content.limits)
         rows = list(_rows(content, chosen))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise broken_parquet(content.name, error) from None
-    if terms is None and table is None:
+    if reading.terms is None and reading.table is None:
         options = replace(options, terms=options.terms or written_terms(file.schema_arrow))
     return read_rows(
         Table(content.name, format.name, rows, tuple(chosen)),
         options,
         multi=multi,
         source=content.source(format.name),
-        allow_empty=allow_empty,
+        allow_empty=reading.allow_empty,
     )
 
 
@@ -210,6 +200,6 @@ def write_parquet(db: Database, _: Format, *, terms: TableTerms | None = None) -
 
 
 register_format(
-    Format("parquet", ("parquet", "pq", "application/vnd.apache.parquet"), "table",
-           parse_parquet_content, lambda head: 99 * head.text.startswith("PAR1"), write_parquet)
+    Format("parquet", ("parquet", "pq", "application/vnd.apache.parquet"), None, "table",
+           lambda head: 99 * head.text.startswith("PAR1"), write_parquet, parse_parquet_content)
 )  # fmt: skip

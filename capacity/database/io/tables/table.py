@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from capacity.checks import cut, shown
 from capacity.database.arity import LEAST, MOST, role_names
+from capacity.database.io.files.content import refuse_excess
 from capacity.database.io.files.foreign import AS_TEXT, foreign_text
 from capacity.database.io.tables.headers import Row, role_order, roles_among
 from capacity.errors import DatabaseFormatError
+from capacity.reading_limits import Limits
+
+# of the library's formats of text
+SEPARATORS = {"tsv": "\t", "csv": ","}
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Table:
         Name of the file, for messages.
     format : str
         Name of its format.
-    rows : list of Row
+    rows : sequence of Row
         Numbers of lines, and cells. None stands for a missing cell, which a text has none of.
     names : tuple of str, or None
         Names of the columns; None where the first row may be a header.
@@ -30,12 +35,50 @@ class Table:
 
     name: str
     format: str
-    rows: list[Row]
+    rows: Sequence[Row]
     names: tuple[str, ...] | None = None
 
     def error(self, reason: str, line: int | None = None, advice: str | None = None) -> Exception:
         """Make an error about this table."""
         return DatabaseFormatError(self.name, reason, format=self.format, line=line, advice=advice)
+
+
+def within(name: str, format: str, rows: Iterable[Row], limits: Limits) -> Iterator[Row]:
+    """Yield rows as long as they are within the limits of a file.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For a row, or a cell, too many or too long.
+    """
+    most_rows, most_cells, most_text = limits.rows, limits.cells, limits.text
+    n_rows = cells = text = 0
+    for number, row in rows:
+        size, longest = sum(map(len, filter(None, row) if None in row else row)), 0
+        n_rows, cells, text = n_rows + 1, cells + len(row), text + size
+        # a character takes four bytes at most
+        if 4 * size > limits.max_term_bytes:
+            lengths = [len(cell.encode()) for cell in row if cell]
+            text, longest = text - size + sum(lengths), max(lengths)
+        if (
+            n_rows > most_rows
+            or cells > most_cells
+            or text > most_text
+            or longest > limits.max_term_bytes
+        ):
+            excess = limits.excess(rows=n_rows, cells=cells, text=text, term=longest)
+            refuse_excess(name, format, excess)
+        yield number, row
+
+
+def missing_cell(table: Table, line: int | None) -> Exception:
+    """Make an error about a cell without a value."""
+    return table.error(
+        "a cell is missing",
+        line,
+        'Drop the row or fill it; in a table with one column a property, table="wide", a missing '
+        "cell is no fact.",
+    )
 
 
 def may_be_wide(table: Table, names: tuple[str, ...], line: int | None) -> Exception:
@@ -82,7 +125,8 @@ def wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int
         return table.error(f"a row must hold {holds}; this one has 1 cell", line, advice)
     first = table.rows[0][1]
     advice = "TSV is split at tabs, CSV at commas. If the file is RDF, say which format."
-    if row is first and arity == 3 and cells > 1:
+    # the first row that is wrong is the first of all if that is
+    if len(first) != arity and arity == 3 and cells > 1:
         advice = 'If it has one column a property, say table="wide".'
         roles = roles_among(first)
         if roles is not None:

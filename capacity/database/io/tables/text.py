@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
 from capacity.database.io.files import pieces
-from capacity.database.io.files.content import Content, check, refuse_excess
+from capacity.database.io.files.content import Content, Text, check, refuse_excess
 from capacity.database.io.files.formats import FileHead, Format, register_format
-from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
+from capacity.database.io.reading import Reading
+from capacity.database.io.table_options import TableTerms
+from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
 from capacity.database.io.tables.doubts import (
     is_empty,
     quoted_cell,
@@ -25,86 +27,60 @@ from capacity.database.io.tables.doubts import (
     refuse_quoting,
 )
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
-from capacity.database.io.tables.rows import read_rows
-from capacity.database.io.tables.table import Table
+from capacity.database.io.tables.table import SEPARATORS, Table, within
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.n3 import is_term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
+from capacity.reading_limits import FREE_CELLS
 
 
 def parse_table_content(
-    content: Content,
-    format: Format,
-    *,
-    multi: MultiPolicy | None = None,
-    table: TableForm | None = None,
-    terms: TableTerms | None = None,
-    arity: int | None = None,
-    columns: Columns | None = None,
-    allow_empty: bool = False,
+    content: Content, format: Format, reading: Reading, *, multi: MultiPolicy | None = None
 ) -> Database:
-    """Parse checked content as TSV or CSV.
+    """Parse checked content as a table whose rows the format's `split` yields.
 
     Options and errors are those of `capacity.database.read_table`.
     """
-    options = table_options(table, terms, arity, columns)
-    _refuse_many(content, format.name)
     source = content.source(format.name)
-    if len(content.data) >= pieces.LARGE:
-        from capacity.database.io.tables.large.reading import read_large_table
+    if len(content.data) >= pieces.LARGE and format.name in SEPARATORS:
+        from capacity.database.io.tables.plain import read_plain
 
-        db = read_large_table(content, format.name, options, multi=multi, source=source)
+        db = read_plain(content, format.name, reading.of_table, multi=multi, source=source)
         if db is not None:
             return db
-    text = content.data.decode("utf-8")
-    rows = list(_split_csv(content, text) if format.name == "csv" else _split_tsv(text))
-    _refuse_long(content, format.name, rows)
-    read = Table(content.name, format.name, rows)
-    if table is None:
-        refuse_empty_rows(read)
-        if format.name != "csv" and '"' in text:
-            refuse_quoting(read)
-    return read_rows(read, options, multi=multi, source=source, allow_empty=allow_empty)
+    table = Table(content.name, format.name, list(rows_of_text(content, format, reading)))
+    if reading.table is None:
+        refuse_empty_rows(table)
+        if format.name == "tsv" and b'"' in content.data:
+            refuse_quoting(table)
+    return read_rows(
+        table, reading.of_table, multi=multi, source=source, allow_empty=reading.allow_empty
+    )
 
 
-def _refuse_many(content: Content, format: str) -> None:
-    """Refuse too many rows or cells before one is made.
+def rows_of_text(text: Text, format: Format, reading: Reading) -> Iterator[Row]:
+    """Yield the rows of a table of text, within the limits of its file.
 
-    Those of CSV are at most as many as its lines and commas, some of which cells may hold. They are
-    no more than the bytes, of which one at least is of a cell, so that a file that isn't
-    compressed needs no counting.
+    Raises
+    ------
+    DatabaseFormatError
+        As `split` of the format does, and for too many or too long rows and cells.
     """
-    most = len(content.data)
-    if content.limits.excess(rows=most, cells=most) is None:
-        return
-    rows = content.data.count(b"\n") + 1
-    cells = rows + content.data.count(b"\t" if format == "tsv" else b",")
-    refuse_excess(content.name, format, content.limits.excess(rows=rows, cells=cells))
+    rows = () if format.split is None else format.split(text, reading)
+    return within(text.name, format.name, rows, text.limits)
 
 
-def _refuse_long(content: Content, format: str, rows: list[Row]) -> None:
-    """Refuse a cell that is too long, before all that cells are looked at for."""
-    most = content.limits.max_term_bytes
-    if len(content.data) <= most:
-        return
-    for _, row in rows:
-        if 4 * sum(map(len, row)) > most:
-            longest = max(len(cell.encode()) for cell in row)
-            refuse_excess(content.name, format, content.limits.excess(term=longest))
-
-
-def _split_tsv(text: str) -> Iterator[Row]:
+def _split_tsv(text: Text, _: Reading) -> Iterator[Row]:
     # only \n ends a row: str.splitlines would also cut labels at U+2028 and others
-    for number, line in enumerate(text.split("\n"), start=1):
-        bare = line.removesuffix("\r")
+    for number, line in enumerate(_narrow(text, "tsv", text.lines("\n"), "\t"), start=1):
+        bare = line.removesuffix("\n").removesuffix("\r")
         if bare:
             yield number, tuple(bare.split("\t"))
 
 
-def _split_csv(content: Content, text: str) -> Iterator[Row]:
-    name, most = content.name, content.limits.max_term_bytes
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+def _split_csv(text: Text, _: Reading) -> Iterator[Row]:
+    most = text.limits.max_term_bytes
+    reader = csv.reader(_narrow(text, "csv", text.lines(""), ","), strict=True)
     # a longer cell would take eight bytes for each of its characters before it is refused
     csv.field_size_limit(most + 1)
     try:
@@ -113,10 +89,21 @@ def _split_csv(content: Content, text: str) -> Iterator[Row]:
                 yield reader.line_num, tuple(row)
     except csv.Error as error:
         if "field limit" in str(error):
-            refuse_excess(name, "csv", content.limits.excess(term=most + 1))
+            refuse_excess(text.name, "csv", text.limits.excess(term=most + 1))
         raise DatabaseFormatError(
-            name, str(error), format="csv", line=reader.line_num, advice="Quote as RFC 4180 says."
-        ) from None
+            text.name, str(error), format="csv", line=reader.line_num,
+            advice="Quote as RFC 4180 says.",
+        ) from None  # fmt: skip
+
+
+def _narrow(text: Text, format: str, lines: Iterable[str], separator: str) -> Iterator[str]:
+    """Refuse a line of more cells than a file may have, before it is divided into them."""
+    long = min(FREE_CELLS, text.limits.cells)
+    for line in lines:
+        if len(line) >= long:
+            excess = text.limits.excess(cells=line.count(separator))
+            refuse_excess(text.name, format, excess)
+        yield line
 
 
 def write_table(db: Database, format: Format, *, terms: TableTerms | None = None) -> bytes:
@@ -191,7 +178,7 @@ def _likelihood(head: FileHead) -> int:
 
 
 register_format(
-    Format("tsv", ("tsv", "tab", "text/tab-separated-values"), "table", parse_table_content,
+    Format("tsv", ("tsv", "tab", "text/tab-separated-values"), _split_tsv, "table",
            _likelihood, write_table)
 )  # fmt: skip
-register_format(Format("csv", ("csv", "text/csv"), "table", parse_table_content, write=write_table))
+register_format(Format("csv", ("csv", "text/csv"), _split_csv, "table", write=write_table))

@@ -15,6 +15,7 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from capacity.database.io.files.pieces import UnsuitedError
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
 from capacity.database.io.rdf.lines.matched_lines import MatchedLines
 from capacity.database.terms.columns import UnsortedTerms
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from capacity.database.io.rdf.lines.compiled_lines import CompiledLines
 
 _LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
-
-
-class UnsuitedError(Exception):
-    """Raised for a text that must be left to the parser as a whole, because of an error or else."""
 
 
 @dataclass(frozen=True)

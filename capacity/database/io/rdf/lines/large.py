@@ -22,11 +22,10 @@ from capacity.database.facts import Database
 from capacity.database.from_columns import from_columns
 from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.formats import Format
-from capacity.database.io.files.pieces import PIECE, compiled_pays, pieces_of
+from capacity.database.io.files.pieces import PIECE, UnsuitedError, compiled_pays, pieces_of
 from capacity.database.io.rdf.annotations import REIFICATIONS
-from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import DEFAULT, find_graph
-from capacity.database.io.rdf.lines.columns import Found, LineReader, UnsuitedError
+from capacity.database.io.rdf.lines.columns import Found, LineReader
 from capacity.database.io.rdf.quads import (
     FREE_EXPANSION,
     MAX_EXPANSION,
@@ -35,6 +34,7 @@ from capacity.database.io.rdf.quads import (
     checked_text,
     first_prefixes,
 )
+from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
 from capacity.database.terms.blank_nodes import ANONYMOUS
@@ -47,9 +47,8 @@ _WIDTHS = {"ntriples": 3, "turtle": 3, "rdfxml": 3, "nquads": 4, "trig": 4, "jso
 def read_large(
     content: Content,
     format: Format,
+    reading: Reading,
     *,
-    base: str | None,
-    contexts: Contexts | None,
     graph: str | None,
     multi: MultiPolicy | None,
 ) -> Database | None:
@@ -61,10 +60,12 @@ def read_large(
         The file.
     format : Format
         A format of RDF.
-    base, contexts, multi
-        As `capacity.database.read_rdf` has them.
+    reading : Reading
+        What the user says of it.
     graph : str or None
         Name of the graph to read, or None for all.
+    multi : MultiPolicy or None
+        Policy for multi-valued pairs.
 
     Returns
     -------
@@ -83,13 +84,13 @@ def read_large(
     width = _WIDTHS.get(format.name)
     if width is None or (graph is not None and width == 3):
         return None
-    base_of(content.name, base)
+    base_of(content.name, reading.base)
     try:
         with bar() as progress:
             if format.name in ("ntriples", "nquads"):
                 found, prefixes = _lines(content, format.name, width, progress), {}
             else:
-                where, data = checked_text(content, format, base, contexts)
+                where, data = checked_text(content, format, reading.base, reading.contexts)
                 found, prefixes = _written(content, data, width, format, where, progress)
         _refuse_annotations(found)
         found.terms.texts = _stable(found)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.headers import role_order, roles_among
-from capacity.database.io.tables.options import TableOptions
-from capacity.database.io.tables.rows import narrowed
+from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.table import Table, wrong_columns
 from capacity.errors import DatabaseFormatError
 

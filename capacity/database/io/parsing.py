@@ -1,0 +1,138 @@
+"""Parse checked content as facts: rules that all formats share, those from outside too.
+
+A format yields rows, and knows nothing of limits, of empty files, of sources, or of the file's name
+in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.database.io.files.content import Content, Text, refuse_excess
+from capacity.database.io.files.formats import FORMATS, Cells, Format
+from capacity.database.io.reading import Reading
+from capacity.database.io.tables.text import parse_table_content
+from capacity.database.policy import MultiPolicy
+from capacity.database.terms.columns import longer_than
+from capacity.errors import (
+    DatabaseFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    MultiValuedError,
+)
+
+
+def of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
+    """Refuse a format that isn't of a kind.
+
+    Raises
+    ------
+    DatabaseFormatError
+        With the names of the formats that are.
+    """
+    if format.kind == kind:
+        return format
+    names = ", ".join(name for name, known in FORMATS.items() if known.kind == kind)
+    raise DatabaseFormatError(
+        content.name,
+        f"it must be {what}",
+        format=format.name,
+        advice=f"Read it with `load`, or give its format: {names}.",
+    )
+
+
+def parsed(
+    content: Content, format: Format, reading: Reading, *, multi: MultiPolicy | None = None
+) -> Database:
+    """Parse content, and refuse terms that are too long, and too many facts.
+
+    Parameters
+    ----------
+    content : Content
+        The file.
+    format : Format
+        Its format.
+    reading : Reading
+        What the user says of it.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For options of another kind of format, for what the format refuses, and for a term or a
+        number of facts over the content's limits.
+    MultiValuedError
+        Under the policy ``error``, or if it leaves no fact, with the name of the file.
+    """
+    reading.require_kind(content.name, format.name, format.kind)
+    parse = format.parse or (parse_table_content if format.kind == "table" else _of_rows)
+    try:
+        db = parse(content, format, reading, multi=multi)
+    except MultiValuedError as error:
+        raise MultiValuedError(f"{content.name}: {error}") from None
+    if db.source is None:
+        db = replace(db, source=content.source(format.name))
+    text = longer_than(content.limits.max_term_bytes, db.tokens)
+    if text is not None:
+        raise DatabaseFormatError(
+            content.name,
+            f"a term, {text[:20]!r}..., is longer than {content.limits.max_term_bytes:,} bytes",
+            format=format.name,
+            advice="Shorten it, or raise `max_term_bytes`.",
+        )
+    return db
+
+
+def _of_rows(
+    content: Content, format: Format, reading: Reading, *, multi: MultiPolicy | None = None
+) -> Database:
+    rows = [cells for _, cells in rows_of_terms(content, format, reading)]
+    if not rows:
+        if not reading.allow_empty:
+            raise DatabaseFormatError(content.name, "it holds no facts", format=format.name)
+        nothing = np.empty((0, 3), np.int32)
+        return Database.from_ids((), nothing, allow_empty=True)
+    try:
+        return Database.from_tuples(rows, multi=multi)
+    except (InvalidArgumentError, InvalidTypeError) as error:
+        raise DatabaseFormatError(content.name, str(error), format=format.name) from None
+
+
+def rows_of_terms(
+    content: Text, format: Format, reading: Reading
+) -> Iterator[tuple[int, tuple[Cells, ...]]]:
+    """Yield the lines and the facts of a format from outside, within limits, with the errors of it.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For what the format refuses, a fact of another arity, or too many facts.
+    """
+    split, arity, line, n_rows = format.split, reading.of_table.arity, None, 0
+    rows: Iterable[tuple[int, tuple[Cells, ...]]] = () if split is None else split(content, reading)
+    rows = iter(rows)
+    while True:
+        try:
+            row = next(rows, None)
+        except (InvalidArgumentError, InvalidTypeError) as error:
+            after = f" (after line {line})" if line is not None else ""
+            raise DatabaseFormatError(content.name, f"{error}{after}", format=format.name) from None
+        if row is None:
+            return
+        line, cells = row
+        n_rows += 1
+        refuse_excess(content.name, format.name, content.limits.excess(rows=n_rows))
+        if len(cells) != arity:
+            raise DatabaseFormatError(
+                content.name,
+                f"a fact must have {arity} terms; this one has {len(cells)}",
+                format=format.name,
+                line=line,
+                advice=None if reading.arity else "Facts of another number are read with `arity`.",
+            )
+        yield line, tuple(cells)

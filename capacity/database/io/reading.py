@@ -1,0 +1,242 @@
+"""Options of all readers of files of facts, once.
+
+A `Reading` is made of the keywords of `load`, `read_rdf`, `read_table` and `count_duckdb`, and of
+the options of a command. `with_options` shows them in the signature of a function that takes them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, TypeAlias, TypedDict, TypeVar
+
+from capacity.checks import nearest
+from capacity.database.choosing.selection import Selection, SelectionOptions
+from capacity.database.io.table_options import (
+    Columns,
+    TableForm,
+    TableOptions,
+    TableTerms,
+    table_options,
+)
+from capacity.display import briefly_shown
+from capacity.errors import DatabaseFormatError, InvalidTypeError
+from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, MAX_TERM_BYTES, Limits
+
+# IRI of a context of JSON-LD -> a file, or the parsed document
+Contexts: TypeAlias = Mapping[str, str | os.PathLike[str] | Mapping[str, Any]]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class GrowthOptions(TypedDict, total=False):
+    """Limits of a file of any number of bytes."""
+
+    max_growth: int
+    max_rows: int | None
+    max_cells: int | None
+    max_term_bytes: int
+
+
+class LimitOptions(GrowthOptions, total=False):
+    """Limits of a file, as `Limits` has them."""
+
+    max_bytes: int
+
+
+class GraphOptions(TypedDict, total=False):
+    """Keywords about the graphs of RDF."""
+
+    graph: str | None
+    base: str | None
+    contexts: Contexts | None
+
+
+class ColumnOptions(TypedDict, total=False):
+    """Keywords about the cells of a table."""
+
+    terms: TableTerms | None
+    columns: Columns | None
+
+
+class RdfTextOptions(LimitOptions, GraphOptions, total=False):
+    """Keywords of reading RDF in a known format."""
+
+    annotations_of_facts: str | None
+    allow_empty: bool
+
+
+class RdfOptions(RdfTextOptions, total=False):
+    """Keywords of reading RDF."""
+
+    format: str | None
+
+
+class TableFileOptions(LimitOptions, ColumnOptions, total=False):
+    """Keywords of reading tables."""
+
+    format: str | None
+    table: TableForm | None
+    arity: int | None
+
+
+class ReadingOptions(RdfOptions, TableFileOptions, total=False):
+    """All keywords of `Reading`."""
+
+
+class LoadOptions(ReadingOptions, SelectionOptions, total=False):
+    """Keywords of reading a file, and of selecting from its facts."""
+
+
+@briefly_shown
+@dataclass(frozen=True)
+class Reading:
+    """A way of reading a file; by default that which is recognised.
+
+    Attributes
+    ----------
+    format : str or None
+        Name, extension or media type of a registered format; None if it is to be guessed.
+    arity, table, terms, columns
+        Options of tables, as `read_table` has them.
+    graph, base, contexts, annotations_of_facts
+        Options of RDF, as `read_rdf` has them.
+    allow_empty : bool
+        Whether a file without facts is an empty database, and no error.
+    max_bytes, max_growth, max_rows, max_cells, max_term_bytes
+        Limits of the file, as `Limits` has them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For wrong options of a table, as `table_options`, or a wrong limit.
+    """
+
+    format: str | None = None
+    arity: int | None = None
+    table: TableForm | None = None
+    terms: TableTerms | None = None
+    columns: Columns | None = None
+    graph: str | None = None
+    base: str | None = None
+    contexts: Contexts | None = None
+    annotations_of_facts: str | None = None
+    allow_empty: bool = False
+    max_bytes: int = MAX_BYTES
+    max_growth: int = MAX_GROWTH
+    max_rows: int | None = None
+    max_cells: int | None = None
+    max_term_bytes: int = MAX_TERM_BYTES
+
+    def __post_init__(self) -> None:
+        # what they are made of is checked
+        _ = self.of_table, self.limits
+
+    @cached_property
+    def of_table(self) -> TableOptions:
+        """Options of a table."""
+        return table_options(self.table, self.terms, self.arity, self.columns)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Limits of a file."""
+        return Limits(
+            self.max_bytes, self.max_growth, self.max_rows, self.max_cells, self.max_term_bytes
+        )
+
+    def require_kind(self, name: str, format: str, kind: str) -> None:
+        """Refuse options of RDF for a table, and options of tables for what isn't one.
+
+        Parameters
+        ----------
+        name, format, kind : str
+            Name of the file, and its format's name and kind.
+
+        Raises
+        ------
+        DatabaseFormatError
+            With the first such option.
+        """
+        if kind != "rdf":
+            for option in ("graph", "base", "contexts", "annotations_of_facts"):
+                if getattr(self, option) is not None:
+                    raise DatabaseFormatError(
+                        name,
+                        f"`{option}` is an option of RDF",
+                        format=format,
+                        advice="Omit it, or say which format of RDF the file has.",
+                    )
+        if kind == "rdf" and self.arity not in (None, 3):
+            raise DatabaseFormatError(
+                name,
+                f"only tables hold facts of {self.arity} columns",
+                format=format,
+                advice="Omit `arity`, or give the table's format: tsv or csv.",
+            )
+        if kind != "table":
+            for option in ("table", "terms", "columns"):
+                if getattr(self, option) is not None:
+                    raise DatabaseFormatError(
+                        name,
+                        f"`{option}` is an option of tables",
+                        format=format,
+                        advice=f"Omit `{option}`, or give the table's format: tsv or csv.",
+                    )
+
+
+def reading_of(call: str, kind: type, options: Mapping[str, Any]) -> tuple[Reading, Selection]:
+    """Make a `Reading`, and a `Selection`, of the keywords of a call.
+
+    Parameters
+    ----------
+    call : str
+        Name of the function, for messages.
+    kind : type
+        The `TypedDict` of its keywords.
+    options : mapping
+        What the user has given.
+
+    Raises
+    ------
+    InvalidTypeError
+        For a keyword that it hasn't, with the nearest.
+    InvalidArgumentError
+        For a wrong option.
+    """
+    known = list(kind.__annotations__)
+    for name in options:
+        if name not in known:
+            raise InvalidTypeError(
+                f"`{call}` has no option `{name:.60}`; it has {', '.join(known)}."
+                f"{nearest(name, known)}"
+            )
+    criteria = SelectionOptions.__annotations__
+    return (
+        Reading(**{name: value for name, value in options.items() if name not in criteria}),
+        Selection(**{name: value for name, value in options.items() if name in criteria}),
+    )
+
+
+def with_options(kind: type) -> Callable[[_Function], _Function]:
+    """Show the keywords of a `TypedDict`, with their defaults, in a function's signature."""
+    defaults = {each.name: each.default for each in (*fields(Reading), *fields(Selection))}
+
+    def shown(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        order = [each for each in defaults if each in kind.__annotations__]
+        added = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name],
+                annotation=getattr(kind.__annotations__[name], "__forward_arg__", Any),
+            )
+            for name in order
+        ]  # fmt: skip
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*own, *added]
+        )
+        return function
+
+    return shown

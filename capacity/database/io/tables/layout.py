@@ -1,0 +1,266 @@
+"""Place of the facts in a table: its header, its columns, and one column a property if it is wide.
+
+The rows are those of a list, or are read anew for each question about them where they don't fit
+into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from capacity.checks import shown
+from capacity.database.arity import role_names
+from capacity.database.io.table_options import TableOptions
+from capacity.database.io.tables.headers import (
+    NUMBER,
+    Row,
+    find_header,
+    find_header_of,
+    is_variable,
+    looks_wide,
+    role_order,
+    unlike_the_rest,
+)
+from capacity.database.io.tables.table import (
+    Table,
+    may_be_header,
+    may_be_wide,
+    missing_cell,
+    wrong_columns,
+    wrong_width,
+)
+
+# rows of which all subjects are held, where the rows themselves aren't
+_HELD = 100_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Place of the facts in a table.
+
+    Attributes
+    ----------
+    skip : int
+        Number of rows of its header.
+    order : tuple of int
+        Columns of the roles, the object's last; of a wide table those of the subject and of the
+        properties.
+    variables : bool
+        Whether the header names variables of SPARQL, so that the cells are terms of RDF.
+    properties : tuple of str, or None
+        Names of the properties of a wide table.
+    doubt : Exception or None
+        The error to raise if no two rows have one subject, where that is left to a database.
+    names : tuple of str
+        The names of the columns, of which no cell is another, or there is no doubt.
+    """
+
+    skip: int
+    order: tuple[int, ...]
+    variables: bool = False
+    properties: tuple[str, ...] | None = None
+    doubt: Exception | None = None
+    names: tuple[str, ...] = ()
+
+    def facts(self, table: Table) -> Iterator[Row]:
+        """Yield the facts, each with its line: rows in the order of the roles.
+
+        Raises
+        ------
+        DatabaseFormatError
+            For a missing cell; in a wide table, for a missing subject of a row that isn't empty.
+        """
+        for line, row in table.rows[self.skip :]:
+            cells = tuple(row[i] for i in self.order)
+            if self.properties is None:
+                if None in cells:
+                    raise missing_cell(table, line)
+                yield line, cells
+                continue
+            subject, *values = cells
+            held = [pair for pair in zip(self.properties, values, strict=True) if pair[1]]
+            if held and not subject:
+                raise table.error("the subject, in the first column, must not be empty", line)
+            yield from ((line, (subject, *pair)) for pair in held)
+
+
+def layout_of(table: Table, options: TableOptions) -> Layout:
+    """Find the columns and the header of a table.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For rows of other lengths, a column that isn't there, and a table that can be read in two
+        ways.
+    """
+    if options.wide:
+        return _wide(table, options)
+    if options.columns is not None:
+        return _chosen(table, options, options.columns)
+    if table.names is not None:
+        return _by_names(table, table.names, options)
+    return _without_header(table, options)
+
+
+def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptions]:
+    """Find the columns of a table with names that are to be read, and the options for them.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If it lacks one of the columns asked for, or has more or fewer than facts have.
+    """
+    names, roles = table.names or (), role_names(options.arity)
+    if options.columns is not None:
+        at = [column_position(table, names, one) for one in options.columns]
+    elif not options.wide and all(names.count(role) == 1 for role in roles):
+        at = [names.index(role) for role in roles]
+    elif options.wide or len(names) == options.arity:
+        return list(range(len(names))), options
+    else:
+        raise wrong_columns(table, names, options.arity)
+    return at, replace(options, columns=tuple(range(len(at))))
+
+
+def column_position(table: Table, names: tuple[str, ...], column: str | int) -> int:
+    """Return the position of a column that is given by its name or its position.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If there is none, or several of that name.
+    """
+    if isinstance(column, int):
+        if not 0 <= column < len(names):
+            raise table.error(
+                f"`columns` counts from 0 to {len(names) - 1} in this table; got {column}"
+            )
+        return column
+    if names.count(column) != 1:
+        where = "the first row" if table.names is None else "the table"
+        raise table.error(
+            f"{where} must name the column {column!r:.60} once; it reads {shown(list(names))}",
+            advice="Without a header, give positions, such as columns=[0, 1, 2]."
+            if table.names is None
+            else None,
+        )
+    return names.index(column)
+
+
+def _without_header(table: Table, options: TableOptions) -> Layout:
+    """Find the facts of a table whose first row may be a header."""
+    rows, arity = table.rows, options.arity
+    as_is = Layout(0, tuple(range(arity)))
+    for line, row in rows:
+        if len(row) != arity:
+            raise wrong_width(table, line, row, arity)
+    if not rows:
+        return as_is
+    line, first = rows[0]
+    header = find_header(rows, arity)
+    if header is None:
+        if options.wide is None:
+            raise may_be_header(table)
+        return as_is
+    if options.wide is None and not header.rows:
+        layout = _maybe_wide(table, rows[1:], first, line) if arity == 3 else as_is
+        _refuse_unlike(table)
+        return layout
+    return Layout(header.rows, header.order, header.variables)
+
+
+def _by_names(table: Table, names: tuple[str, ...], options: TableOptions) -> Layout:
+    """Find the facts of a table whose columns have names."""
+    arity = options.arity
+    order = role_order(names) if arity == 3 else None
+    if order is None and options.wide is None and arity == 3:
+        return _maybe_wide(table, table.rows, names, None)
+    return Layout(0, order or tuple(range(arity)))
+
+
+def _chosen(table: Table, options: TableOptions, columns: tuple[str | int, ...]) -> Layout:
+    """Find some columns, in the order asked for."""
+    by_name = any(isinstance(one, str) for one in columns)
+    rows = table.rows
+    names = _names(table)
+    at = tuple(column_position(table, names, one) for one in columns) if rows else ()
+    if table.names is not None or not rows:
+        return Layout(0, at)
+    if by_name:
+        variables = options.wide is None and all(map(is_variable, (names[i] for i in at)))
+        return Layout(1, at, variables)
+    if options.wide is not None:
+        return Layout(0, at)
+    # positions are of a table without a header, unless the first row, with all cells, is one
+    header = find_header_of(rows, at)
+    if header is None:
+        raise may_be_header(table, at)
+    if not header.rows:
+        _refuse_unlike(table, at)
+    return Layout(header.rows, at, header.variables)
+
+
+def _wide(table: Table, options: TableOptions) -> Layout:
+    """Find subjects and properties of a wide table."""
+    names = _names(table)
+    at = tuple(range(len(names)))
+    if options.columns is not None:
+        at = tuple(column_position(table, names, one) for one in options.columns)
+    if len(at) == 1:
+        raise table.error("a wide table must have a column of subjects and others; this has one")
+    heads = tuple(names[i] for i in at[1:])
+    if not all(isinstance(head, str) and head for head in heads) or len(set(heads)) < len(heads):
+        raise table.error(
+            "a wide table must name each property in words, and each once",
+            advice=f"Its columns are {shown(list(heads))}.",
+        )
+    return Layout(0 if table.names is not None else 1, at, properties=heads)
+
+
+def _names(table: Table) -> tuple[str, ...]:
+    """Return the names of the columns, or the first row, if all rows are as long."""
+    if table.names is not None:
+        return table.names
+    names: tuple[str, ...] | None = None
+    for line, row in table.rows:
+        if names is None:
+            names = row
+        elif len(row) != len(names):
+            raise table.error(
+                f"a row must hold {len(names)} cells, as the first one does; this one has "
+                f"{len(row)}",
+                line,
+            )
+    return names or ()
+
+
+def _refuse_unlike(table: Table, columns: Sequence[int] | None = None) -> None:
+    why = unlike_the_rest(table.rows)
+    if why is not None:
+        raise may_be_header(table, columns, why)
+
+
+def _maybe_wide(
+    table: Table, rows: Iterable[Row], first: tuple[str, ...], line: int | None
+) -> Layout:
+    """Refuse a table that looks wide; where all subjects would be held, leave that to a database.
+
+    It looks so by numbers below a name, or by subjects that differ (`looks_wide`).
+    """
+    as_is = Layout(0, (0, 1, 2))
+    beginning = rows if isinstance(rows, list) else list(islice(rows, _HELD))
+    for at, row in beginning:
+        if None in row:
+            raise missing_cell(table, at)
+    if isinstance(rows, list) or len(beginning) < _HELD:
+        if looks_wide(beginning, first):
+            raise may_be_wide(table, first, line)
+        return as_is
+    if not NUMBER.fullmatch(first[1]) and all(NUMBER.fullmatch(row[1] or "") for _, row in rows):
+        raise may_be_wide(table, first, line)
+    subjects = {row[0] for _, row in beginning}
+    if len(subjects) < _HELD or not set(first).isdisjoint(c for _, row in beginning for c in row):
+        return as_is
+    return replace(as_is, doubt=may_be_wide(table, first, line), names=first)

@@ -1,0 +1,289 @@
+"""Plain tables of text as columns, which Arrow reads.
+
+A table is plain if no rule of `headers`, `doubts` or `cells` makes it doubtful, all of its rows
+have one length, and its quotes, if it is CSV, are those of RFC 4180. Every other table is left to
+the rows of `text`, which are read in the same way, and more slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
+
+from capacity.database.arity import role_names
+from capacity.database.facts import Database
+from capacity.database.from_columns import from_columns
+from capacity.database.io.files.content import Content
+from capacity.database.io.files.pieces import UnsuitedError, pieces_of
+from capacity.database.io.table_options import TableOptions
+from capacity.database.io.tables.doubts import quoted_cell
+from capacity.database.io.tables.headers import Row, find_header, looks_wide, unlike_the_rest
+from capacity.database.io.tables.table import SEPARATORS
+from capacity.database.policy import MultiPolicy
+from capacity.database.source import Source
+from capacity.database.terms.arrow import compute
+from capacity.database.terms.columns import CODES, UnsortedTerms
+from capacity.progress import bar
+
+# rows that are looked at for a header
+_SAMPLE = 2**12
+# rows with quotes, which are held until the end; and bytes that one cell in quotes may take
+_MOST_QUOTED, _LONGEST = 100_000, 2**26
+_QUOTE, _FEED, _RETURN = (ord(c) for c in '"\n\r')
+
+
+@dataclass
+class PlainTable:
+    """Reader of a plain table, to which its lines are given in pieces.
+
+    Attributes
+    ----------
+    format : {'tsv', 'csv'}
+        Its format.
+    options : TableOptions
+        What the user says of it.
+    wide_texts : bool
+        Whether the cells of a column may be over 2 GiB together.
+    """
+
+    format: str
+    options: TableOptions
+
+    wide_texts: bool = False
+
+    def __post_init__(self) -> None:
+        self._skip: int | None = None
+        self._some_plain = False
+        self._quoted: list[Row] = []
+
+    def facts(self, lines: bytes | memoryview) -> pa.Table:
+        """Read whole lines as columns of text, without a header.
+
+        Raises
+        ------
+        UnsuitedError
+            If they aren't of a plain table.
+        """
+        cells = self._cells(bytes(lines))
+        if self._skip is None:
+            self._skip = _rows_of_header(cells, self.options)
+        self._look_at(cells)
+        skipped, self._skip = self._skip, max(0, self._skip - cells.num_rows)
+        return cells.slice(skipped)
+
+    def require_plain(self) -> None:
+        """Refuse a table that all of its rows together make doubtful.
+
+        Raises
+        ------
+        UnsuitedError
+            If its cells may be terms, or are quoted as those of another format.
+        """
+        if self.options.terms is None and not self._some_plain:
+            raise UnsuitedError
+        if quoted_cell(self._quoted) is not None:
+            raise UnsuitedError
+
+    def _cells(self, text: bytes) -> pa.Table:
+        # a return alone is a character of a label in TSV, and ends a line to Arrow; but one before
+        # the end of the text is of that end
+        text = text.removesuffix(b"\r")
+        if b"\r" in text and text.count(b"\r") > text.count(b"\r\n"):
+            raise UnsuitedError
+        is_csv = self.format == "csv"
+        has_quotes = is_csv and b'"' in text
+        if is_csv and (b"\0" in text or (has_quotes and not _quoted_well(text))):
+            raise UnsuitedError
+        names = role_names(self.options.arity)
+        kind = pa.large_string() if self.wide_texts else pa.string()
+        try:
+            return arrow_csv.read_csv(
+                pa.py_buffer(text),
+                arrow_csv.ReadOptions(
+                    use_threads=False, column_names=list(names), block_size=len(text) + 1
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=SEPARATORS[self.format],
+                    quote_char='"' if is_csv else False,
+                    newlines_in_values=has_quotes,
+                ),
+                arrow_csv.ConvertOptions(check_utf8=False, column_types=dict.fromkeys(names, kind)),
+            )
+        except pa.ArrowException as error:
+            raise UnsuitedError from error
+
+    def _look_at(self, cells: pa.Table) -> None:
+        """Find what makes the table doubtful."""
+        pc = compute()
+        empty = None
+        for column in cells.columns:
+            # an IRI
+            if pc.any(pc.starts_with(column, "<")).as_py():
+                raise UnsuitedError
+            none = pc.equal(column, "")
+            empty = none if empty is None else pc.and_(empty, none)
+            if not self._some_plain:
+                marked = pc.match_substring_regex(column, '^["_]')
+                self._some_plain = not pc.all(pc.or_(none, marked)).as_py()
+        if pc.any(empty).as_py():
+            raise UnsuitedError
+        if self.format != "tsv" or self.options.wide is not None:
+            return
+        with_quotes = None
+        for column in cells.columns:
+            some = pc.match_substring(column, '"')
+            with_quotes = some if with_quotes is None else pc.or_(with_quotes, some)
+        if pc.any(with_quotes).as_py():
+            self._quoted += _rows(cells.filter(with_quotes))
+            if len(self._quoted) > _MOST_QUOTED:
+                raise UnsuitedError
+
+
+def _quoted_well(text: bytes) -> bool:
+    """Return True if each quote begins a cell, ends one, or is doubled within one (RFC 4180)."""
+    data = np.frombuffer(text, np.uint8)
+    at = np.flatnonzero(data == _QUOTE)
+    if len(at) % 2:
+        return False
+    # what isn't there is a line's end
+    before = np.where(at[::2] > 0, data[at[::2] - 1], _FEED)
+    after = np.where(at[1::2] + 1 < len(data), data[np.minimum(at[1::2] + 1, len(data) - 1)], _FEED)
+    outside = np.array([ord(","), _FEED, _QUOTE], np.uint8)
+    return bool(np.isin(before, outside).all() and np.isin(after, [*outside, _RETURN]).all())
+
+
+def _rows(cells: pa.Table) -> list[Row]:
+    columns = [column.to_pylist() for column in cells.columns]
+    return [(0, row) for row in zip(*columns, strict=True)]
+
+
+def _rows_of_header(cells: pa.Table, options: TableOptions) -> int:
+    """Return the number of rows of the header.
+
+    What these rules deny of the first rows, they deny of all: each needs all rows to agree.
+    """
+    if options.wide or options.columns is not None or options.terms == "n3":
+        raise UnsuitedError
+    rows, arity = _rows(cells.slice(0, _SAMPLE)), options.arity
+    if not rows:
+        raise UnsuitedError
+    first = rows[0][1]
+    if first == role_names(arity):
+        return 1
+    # alone, so that it doesn't matter whether a word of it occurs again
+    header = find_header(rows[:1], arity)
+    if header is None or header.rows:
+        raise UnsuitedError
+    if options.wide is not None:
+        return 0
+    wide = arity == 3 and looks_wide(rows[1:], first)
+    numbered = first == tuple(map(str, range(arity)))
+    if wide or numbered or unlike_the_rest(rows) is not None:
+        raise UnsuitedError
+    return 0
+
+
+def within_quotes(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    r"""Put pieces of whole lines together where a cell in quotes has a line's end in it.
+
+    Raises
+    ------
+    UnsuitedError
+        For a cell of many lines, which may be one whose quote has no end.
+
+    Examples
+    --------
+    >>> list(within_quotes([b'a,p,"b\n', b'c"\n', b"d,p,e\n"]))
+    [b'a,p,"b\nc"\n', b'd,p,e\n']
+    """
+    held, odd = [], False
+    for piece in map(bytes, pieces):
+        held.append(piece)
+        odd ^= bool(piece.count(b'"') % 2)
+        if odd and sum(map(len, held)) > _LONGEST:
+            raise UnsuitedError
+        if not odd:
+            yield b"".join(held)
+            held = []
+    if held:
+        yield b"".join(held)
+
+
+def read_plain(
+    content: Content,
+    format: str,
+    options: TableOptions,
+    *,
+    multi: MultiPolicy | None,
+    source: Source,
+) -> Database | None:
+    """Read a checked table as columns, if it is plain.
+
+    Parameters
+    ----------
+    content : Content
+        The file.
+    format : str
+        ``tsv`` or ``csv``.
+    options : TableOptions
+        What the user says of the table.
+    multi, source
+        As `capacity.database.io.tables.cells.read_rows` has them.
+
+    Returns
+    -------
+    Database or None
+        The same as `read_rows` makes; None if it must read the table.
+
+    Raises
+    ------
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+    """
+    table = PlainTable(format, options, wide_texts=len(content.data) >= 2**31)
+    tables: list[pa.Table] = []
+    n_rows = 0
+    try:
+        with bar() as progress:
+            pieces: Iterable[bytes | memoryview]
+            pieces = pieces_of(content.data, partial(progress, "reading"))
+            for piece in within_quotes(pieces) if format == "csv" else pieces:
+                tables.append(table.facts(piece))
+                n_rows += tables[-1].num_rows
+                if content.limits.excess(rows=n_rows, cells=n_rows * options.arity) is not None:
+                    return None
+        table.require_plain()
+    except UnsuitedError:
+        return None
+    if not n_rows:
+        return None
+    texts, rows = _numbered(tables, options.arity)
+    del tables
+    n, kind = len(texts), CODES["label"]
+    terms = UnsortedTerms(np.full(n, kind, np.uint8), texts, np.zeros(n, np.int32), [("", "")])
+    del texts
+    content.drop_text()
+    return from_columns(terms, [rows], multi=multi, source=source)
+
+
+def _numbered(tables: list[pa.Table], arity: int) -> tuple[pa.LargeStringArray, NDArray[np.int32]]:
+    """Return the distinct cells, and the facts as their numbers; the tables go, to free memory."""
+    pc = compute()
+    n_rows = sum(table.num_rows for table in tables)
+    chunks = [chunk for i in range(arity) for table in tables for chunk in table.column(i).chunks]
+    tables.clear()
+    encoded = pc.dictionary_encode(pa.chunked_array(chunks))
+    del chunks
+    rows, at = np.empty((n_rows, arity), np.int32), 0
+    for chunk in encoded.chunks:
+        # no chunk is of two columns
+        column, start = divmod(at, n_rows)
+        rows[start : start + len(chunk), column] = chunk.indices
+        at += len(chunk)
+    return encoded.chunk(0).dictionary.cast(pa.large_string()), rows

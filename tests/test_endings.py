@@ -43,10 +43,10 @@ if __name__ == "__main__":
 WORK: dict[str, tuple[str, list[object]]] = {
     "describe": ("capacity.database.describing.dataset.predicate_rows", ["describe", FIGURE_1]),
     "describe, reading": (
-        "capacity.stores.duckdb.stage_lines", ["describe", "{folder}/a.nt", "--out-of-core"]
+        "capacity.stores.staging.stage_rdf", ["describe", "{folder}/a.nt", "--out-of-core"]
     ),
     "rank, reading": (
-        "capacity.stores.duckdb.stage_lines", ["rank", "{folder}/a.nt", "--out-of-core"]
+        "capacity.stores.staging.stage_rdf", ["rank", "{folder}/a.nt", "--out-of-core"]
     ),
     "rank, counting": (
         "capacity.stores.aggregates._classes", ["rank", "{folder}/a.nt", "--out-of-core"]

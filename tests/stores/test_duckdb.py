@@ -128,7 +128,7 @@ CELLS = st.sampled_from(["a", "b", "head", "relation", "tail", "subject", "objec
 @pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=6),
-       st.sampled_from(["tsv", "csv"]), st.sampled_from([None, "long", "n3"]),
+       st.sampled_from(["tsv", "csv"]), st.sampled_from([None, "long", "n3", "wide"]),
        st.sampled_from([None, [2, 0, 1], ["head", "relation", "tail"]]),
        st.sampled_from([2, 100]), st.sampled_from([0, 2**22]))  # fmt: skip
 def test_doubtful_tables_are_read_alike_or_refused(
@@ -136,7 +136,7 @@ def test_doubtful_tables_are_read_alike_or_refused(
 ) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         # beyond these rows, the database tells whether subjects differ
-        patched.setattr("capacity.stores.tables.layout._HELD", held)
+        patched.setattr("capacity.database.io.tables.layout._HELD", held)
         patched.setattr("capacity.stores.tables.files.LARGE", large)
         path = Path(folder, f"facts.{suffix}")
         between = "\t" if suffix == "tsv" else ","

@@ -99,11 +99,14 @@ def _check_cells(db: Scratch, of: TableFile, layout: Layout) -> None:
         raise missing_cell(of.table, None)
     if layout.doubt is None:
         return
+    # as `looks_wide` has it, of the rows but the first where that isn't the columns' names
+    first = int(of.table.names is None)
     named = " or ".join(f"list_contains(?, {role})" for role in "spo")
+    sql = f"select count(*) from cells where {named}"
     if (
-        not db.one(f"select count(*) from cells where {named}", [list(layout.names)] * 3)
+        db.one(sql, [list(layout.names)] * 3) == first
         and not db.run("select s from cells group by s having count(*) > 1 limit 1")
-        and len(db.run("select distinct p from cells limit 2")) > 1
+        and len(db.run(f"select distinct p from cells limit {2 + first}")) > 1 + first
     ):
         raise layout.doubt
 

@@ -148,13 +148,16 @@ def _plain_batches(stream: Stream, format: str, reading: Reading) -> Iterator[pa
             codecs.utf_8_decode(lines, "strict", True)
         except UnicodeDecodeError as error:
             raise UnsuitedError from error
-        facts = table.facts(lines)
-        n_facts += facts.num_rows
-        longest = max(pc.max(pc.binary_length(one)).as_py() or 0 for one in facts.columns)
+        cells = table.cells(lines)
+        if not cells.num_rows:
+            continue
+        texts, rows = table.numbered([cells])
+        n_facts += len(rows)
+        longest = pc.max(pc.binary_length(texts)).as_py()
         if limits.excess(rows=n_facts, cells=3 * n_facts, term=longest) is not None:
             raise UnsuitedError
-        keys = [pc.binary_join_element_wise(_LABEL, one, "") for one in facts.columns]
-        yield from pa.Table.from_arrays(keys, [*"spo"]).to_batches()
+        keys = pc.binary_join_element_wise(_LABEL, texts, "")
+        yield pa.RecordBatch.from_arrays([keys.take(pa.array(at)) for at in rows.T], [*"spo"])
     if not n_facts:
         raise UnsuitedError
     table.require_plain()

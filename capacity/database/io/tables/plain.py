@@ -35,6 +35,8 @@ from capacity.progress import bar
 _SAMPLE = 2**12
 # rows with quotes, which are held until the end; and bytes that one cell in quotes may take
 _MOST_QUOTED, _LONGEST = 100_000, 2**26
+# bytes of cells that are numbered together
+_AT_ONCE = 2**27
 _QUOTE, _FEED, _RETURN = (ord(c) for c in '"\n\r')
 
 
@@ -62,20 +64,54 @@ class PlainTable:
         self._some_plain = False
         self._quoted: list[Row] = []
 
-    def facts(self, lines: bytes | memoryview) -> pa.Table:
+    def cells(self, lines: bytes | memoryview) -> pa.Table:
         """Read whole lines as columns of text, without a header.
 
         Raises
         ------
         UnsuitedError
-            If they aren't of a plain table.
+            If they aren't rows of the table's columns.
         """
-        cells = self._cells(bytes(lines))
+        cells = self._read(bytes(lines))
         if self._skip is None:
             self._skip = _rows_of_header(cells, self.options)
-        self._look_at(cells)
         skipped, self._skip = self._skip, max(0, self._skip - cells.num_rows)
         return cells.slice(skipped)
+
+    def numbered(self, parts: list[pa.Table]) -> tuple[pa.Array, NDArray[np.int32]]:
+        """Number the cells of some rows.
+
+        Parameters
+        ----------
+        parts : list of pyarrow.Table
+            The rows, at least one, as `cells` has read them; the list is emptied, to free memory.
+
+        Returns
+        -------
+        texts : pyarrow.Array
+            The different cells.
+        rows : ndarray of int32, shape (n_rows, arity)
+            Number of each cell.
+
+        Raises
+        ------
+        UnsuitedError
+            If they aren't rows of a plain table.
+        """
+        n_rows, arity = sum(cells.num_rows for cells in parts), self.options.arity
+        chunks = [chunk for i in range(arity) for cells in parts for chunk in cells[i].chunks]
+        parts.clear()
+        encoded = compute().dictionary_encode(pa.chunked_array(chunks))
+        del chunks
+        rows, at = np.empty((n_rows, arity), np.int32), 0
+        for chunk in encoded.chunks:
+            # no chunk is of two columns
+            column, start = divmod(at, n_rows)
+            rows[start : start + len(chunk), column] = chunk.indices
+            at += len(chunk)
+        texts = encoded.chunk(0).dictionary
+        self._look_at(texts, rows)
+        return texts, rows
 
     def require_plain(self) -> None:
         """Refuse a table that all of its rows together make doubtful.
@@ -90,7 +126,7 @@ class PlainTable:
         if quoted_cell(self._quoted) is not None:
             raise UnsuitedError
 
-    def _cells(self, text: bytes) -> pa.Table:
+    def _read(self, text: bytes) -> pa.Table:
         # a return alone is a character of a label in TSV, and ends a line to Arrow; but one before
         # the end of the text is of that end
         text = text.removesuffix(b"\r")
@@ -118,31 +154,27 @@ class PlainTable:
         except pa.ArrowException as error:
             raise UnsuitedError from error
 
-    def _look_at(self, cells: pa.Table) -> None:
+    def _look_at(self, texts: pa.Array, rows: NDArray[np.int32]) -> None:
         """Find what makes the table doubtful."""
         pc = compute()
-        empty = None
-        for column in cells.columns:
-            # an IRI
-            if pc.any(pc.starts_with(column, "<")).as_py():
-                raise UnsuitedError
-            none = pc.equal(column, "")
-            empty = none if empty is None else pc.and_(empty, none)
-            if not self._some_plain:
-                marked = pc.match_substring_regex(column, '^["_]')
-                self._some_plain = not pc.all(pc.or_(none, marked)).as_py()
-        if pc.any(empty).as_py():
+        # an IRI
+        if pc.any(pc.starts_with(texts, "<")).as_py():
             raise UnsuitedError
+        empty = pc.index(texts, "").as_py()
+        if empty >= 0 and (rows == empty).all(axis=1).any():
+            raise UnsuitedError
+        if not self._some_plain:
+            marked = pc.match_substring_regex(texts, '^["_]')
+            self._some_plain = pc.any(pc.invert(pc.or_(marked, pc.equal(texts, "")))).as_py()
         if self.format != "tsv" or self.options.wide is not None:
             return
-        with_quotes = None
-        for column in cells.columns:
-            some = pc.match_substring(column, '"')
-            with_quotes = some if with_quotes is None else pc.or_(with_quotes, some)
-        if pc.any(with_quotes).as_py():
-            self._quoted += _rows(cells.filter(with_quotes))
-            if len(self._quoted) > _MOST_QUOTED:
+        quoted = np.asarray(pc.match_substring(texts, '"'))
+        if quoted.any():
+            with_quotes = rows[quoted[rows].any(axis=1)]
+            if len(self._quoted) + len(with_quotes) > _MOST_QUOTED:
                 raise UnsuitedError
+            columns = [texts.take(pa.array(column)).to_pylist() for column in with_quotes.T]
+            self._quoted += [(0, row) for row in zip(*columns, strict=True)]
 
 
 def _quoted_well(text: bytes) -> bool:
@@ -246,44 +278,77 @@ def read_plain(
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
     """
-    table = PlainTable(format, options, wide_texts=len(content.data) >= 2**31)
-    tables: list[pa.Table] = []
-    n_rows = 0
     try:
-        with bar() as progress:
-            pieces: Iterable[bytes | memoryview]
-            pieces = pieces_of(content.data, partial(progress, "reading"))
-            for piece in within_quotes(pieces) if format == "csv" else pieces:
-                tables.append(table.facts(piece))
-                n_rows += tables[-1].num_rows
-                if content.limits.excess(rows=n_rows, cells=n_rows * options.arity) is not None:
-                    return None
-        table.require_plain()
+        numbers = _numbered(content, PlainTable(format, options, len(content.data) >= 2**31))
     except UnsuitedError:
         return None
-    if not n_rows:
+    if not numbers.n_rows:
         return None
-    texts, rows = _numbered(tables, options.arity)
-    del tables
+    texts, rows = numbers.finished()
+    del numbers
     n, kind = len(texts), CODES["label"]
     terms = UnsortedTerms(np.full(n, kind, np.uint8), texts, np.zeros(n, np.int32), [("", "")])
     del texts
     content.drop_text()
-    return from_columns(terms, [rows], multi=multi, source=source)
+    return from_columns(terms, rows, multi=multi, source=source)
 
 
-def _numbered(tables: list[pa.Table], arity: int) -> tuple[pa.LargeStringArray, NDArray[np.int32]]:
-    """Return the distinct cells, and the facts as their numbers; the tables go, to free memory."""
-    pc = compute()
-    n_rows = sum(table.num_rows for table in tables)
-    chunks = [chunk for i in range(arity) for table in tables for chunk in table.column(i).chunks]
-    tables.clear()
-    encoded = pc.dictionary_encode(pa.chunked_array(chunks))
-    del chunks
-    rows, at = np.empty((n_rows, arity), np.int32), 0
-    for chunk in encoded.chunks:
-        # no chunk is of two columns
-        column, start = divmod(at, n_rows)
-        rows[start : start + len(chunk), column] = chunk.indices
-        at += len(chunk)
-    return encoded.chunk(0).dictionary.cast(pa.large_string()), rows
+def _numbered(content: Content, table: PlainTable) -> _Numbers:
+    """Number the cells of a table; UnsuitedError if it isn't plain, or passes a limit."""
+    numbers = _Numbers(table)
+    with bar() as progress:
+        pieces: Iterable[bytes | memoryview]
+        pieces = pieces_of(content.data, partial(progress, "reading"))
+        for piece in within_quotes(pieces) if table.format == "csv" else pieces:
+            numbers.add(table.cells(piece))
+            n_rows = numbers.n_rows
+            excess = content.limits.excess(rows=n_rows, cells=n_rows * table.options.arity)
+            if excess is not None:
+                raise UnsuitedError
+    numbers.encode()
+    table.require_plain()
+    # what Arrow keeps for later is as much as the text
+    pa.default_memory_pool().release_unused()
+    return numbers
+
+
+class _Numbers:
+    """Numbers of the cells of tables, whose texts are held once each, but for those of some tables.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows so far.
+    """
+
+    def __init__(self, table: PlainTable) -> None:
+        self.n_rows, self._table, self._held, self._size = 0, table, list[pa.Table](), 0
+        self._texts: list[pa.Array] = []
+        self._rows: list[NDArray[np.int32]] = []
+
+    def add(self, cells: pa.Table) -> None:
+        """Number the cells of some rows, perhaps later."""
+        if cells.num_rows:
+            self.n_rows += cells.num_rows
+            self._held.append(cells)
+            self._size += cells.nbytes
+        if self._size > _AT_ONCE:
+            self.encode()
+
+    def encode(self) -> None:
+        """Number the cells that are held."""
+        if self._held:
+            texts, rows = self._table.numbered(self._held)
+            self._texts.append(texts)
+            self._rows.append(rows)
+            self._size = 0
+
+    def finished(self) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
+        """Return the different cells, and the facts as their numbers."""
+        if len(self._texts) == 1:
+            return self._texts[0].cast(pa.large_string()), self._rows
+        # parts have cells in common
+        every = compute().dictionary_encode(pa.chunked_array(self._texts))
+        for rows, chunk in zip(self._rows, every.chunks, strict=True):
+            rows[:] = np.asarray(chunk.indices)[rows]
+        return every.chunk(0).dictionary.cast(pa.large_string()), self._rows

@@ -129,6 +129,10 @@ _OPTIONS = (
         "Column of a table, by its name or its position from 0, object last; repeatable.",
         convert=_positions,
     ),
+    _Option(
+        "comment", "comment", str | None,
+        "What lines of comments of a table begin with, such as #; they are no rows.",
+    ),
     _limit("max_bytes", "max-file-bytes", "Largest file to read, also as it decompresses, in bytes",
            "4 GiB"),
     _limit("max_growth", "max-growth",

@@ -76,6 +76,8 @@ def count_duckdb(
         Form of the cells of tables, as `read_table` has it.
     columns : sequence of str or int, optional
         Columns of subject, predicate and object, by name or by position from 0.
+    comment : str, optional
+        What lines of comments of a table begin with, as `read_table` has it.
     graph, base, contexts : optional
         Options of RDF, as `read_rdf` has them.
     max_growth, max_rows, max_cells, max_term_bytes : optional

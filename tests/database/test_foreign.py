@@ -36,6 +36,7 @@ TEXTS = {
     "GraphML": '<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns"/>',
     "a SPARQL result in XML": '<sparql xmlns="http://www.w3.org/2005/sparql-results#"></sparql>',
     "a SPARQL result in JSON": '{"head": {"vars": ["s"]}, "results": {"bindings": []}}',
+    "an ontology in OBO Graphs JSON": '{\n "graphs" : [ {\n "nodes" : [ {"id": "x:a"} ] } ] }',
     "RDF/JSON": '{"http://x/a": {"http://x/p": [{"value": "b", "type": "literal"}]}}',
 }
 

@@ -206,6 +206,15 @@ def test_files_are_found_from_the_current_folder_or_beside_the_plan(
     assert len(read_plan("plan.toml").runs) == 1
 
 
+def test_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    text = (ROOT / "experiments" / "configs" / "demo.toml").read_bytes()
+    path.write_bytes(b"\xef\xbb\xbf" + text)
+    plain = tmp_path / "plain.toml"
+    plain.write_bytes(text)
+    assert read_plan(path).key == read_plan(plain).key
+
+
 def test_files_that_are_no_toml_are_named(tmp_path: Path) -> None:
     with pytest.raises(SweepError, match=r"none\.toml: must be a readable TOML file"):
         read_plan(tmp_path / "none.toml")

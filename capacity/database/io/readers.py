@@ -41,7 +41,7 @@ def load(
         file.
     arity : int, optional
         Number of columns of the facts, by default 3. RDF has no facts of another arity.
-    table, terms, columns : optional
+    table, terms, columns, comment : optional
         Options of tables, as `read_table` has them.
     graph, base, contexts, annotations_of_facts : optional
         Options of RDF, as `read_rdf` has them.
@@ -152,6 +152,10 @@ def read_table(
         Columns to read, the object's last: by their names, which the first row must hold, or by
         their positions from 0, of a table whose first row is a fact unless the whole of it
         is a header; with ``long``, all rows are facts.
+    comment : str, optional
+        What lines of comments begin with, such as ``#``; they are no rows, wherever they stand. By
+        default lines before the first row that begin with ``#`` or ``!`` are comments where one has
+        another number of cells than that row, unless `table` is ``long``.
     max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of the file, as `load` has them.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias, TypedDict, TypeVar
 
-from capacity.checks import nearest
+from capacity.checks import nearest, shown
 from capacity.database.choosing.selection import Selection, SelectionOptions
 from capacity.database.io.table_options import (
     Columns,
@@ -23,7 +23,7 @@ from capacity.database.io.table_options import (
     table_options,
 )
 from capacity.display import briefly_shown
-from capacity.errors import DatabaseFormatError, InvalidTypeError
+from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, MAX_TERM_BYTES, Limits
 
 # IRI of a context of JSON-LD -> a file, or the parsed document
@@ -57,6 +57,7 @@ class GraphOptions(TypedDict, total=False):
 class ColumnOptions(TypedDict, total=False):
     """Keywords about the cells of a table."""
 
+    comment: str | None
     terms: TableTerms | None
     columns: Columns | None
 
@@ -99,7 +100,7 @@ class Reading:
     ----------
     format : str or None
         Name, extension or media type of a registered format; None if it is to be guessed.
-    arity, table, terms, columns
+    arity, table, terms, columns, comment
         Options of tables, as `read_table` has them.
     graph, base, contexts, annotations_of_facts
         Options of RDF, as `read_rdf` has them.
@@ -119,6 +120,7 @@ class Reading:
     table: TableForm | None = None
     terms: TableTerms | None = None
     columns: Columns | None = None
+    comment: str | None = None
     graph: str | None = None
     base: str | None = None
     contexts: Contexts | None = None
@@ -131,6 +133,11 @@ class Reading:
     max_term_bytes: int = MAX_TERM_BYTES
 
     def __post_init__(self) -> None:
+        if self.comment is not None and (not isinstance(self.comment, str) or not self.comment):
+            raise InvalidArgumentError(
+                "`comment` must be what lines of comments begin with, such as '#'; got "
+                f"{shown(self.comment)}."
+            )
         # what they are made of is checked
         _ = self.of_table, self.limits
 
@@ -176,7 +183,7 @@ class Reading:
                 advice="Omit `arity`, or give the table's format: tsv or csv.",
             )
         if kind != "table":
-            for option in ("table", "terms", "columns"):
+            for option in ("table", "terms", "columns", "comment"):
                 if getattr(self, option) is not None:
                     raise DatabaseFormatError(
                         name,
@@ -223,7 +230,7 @@ def with_options(kind: type) -> Callable[[_Function], _Function]:
     """Show the keywords of a `TypedDict`, with their defaults, in a function's signature."""
     defaults = {each.name: each.default for each in (*fields(Reading), *fields(Selection))}
 
-    def shown(function: _Function) -> _Function:
+    def decorated(function: _Function) -> _Function:
         signature = inspect.signature(function)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         order = [each for each in defaults if each in kind.__annotations__]
@@ -239,4 +246,4 @@ def with_options(kind: type) -> Callable[[_Function], _Function]:
         )
         return function
 
-    return shown
+    return decorated

@@ -28,7 +28,7 @@ from capacity.stores.cluster.dask_counts import Cluster, count_parts
 from capacity.stores.cluster.parquet_parts import KEYS, Part, Survey, survey
 from capacity.stores.counts.counts import StoreCounts
 from capacity.stores.staging import CountingOptions, counted_reading, format_of
-from capacity.stores.tables.cells import TableFile, wrong_cell
+from capacity.stores.tables.cells import TableFile, wrong_cell, wrong_predicate
 from capacity.stores.tables.files import parquet_table
 
 
@@ -59,6 +59,8 @@ def count_dask(
         Forms of a table and of its cells, as `capacity.database.read_table` has them.
     columns : sequence of str or int, optional
         Columns of subject, predicate and object, by name or by position from 0.
+    comment : str, optional
+        What lines of comments of a table begin with, as `read_table` has it.
     graph, base, contexts : optional
         Options of RDF, as `read_rdf` has them.
     max_growth, max_rows, max_cells, max_term_bytes : optional
@@ -162,6 +164,8 @@ class _File:
         if form == "n3" and wrong is not None:
             text = in_full(wrong) if self.layout.variables else wrong
             raise wrong_cell(self.of, self.layout, {wrong: text})
+        if form == "n3" and any(one.literal_predicate for one in found):
+            raise wrong_predicate(self.of, self.layout)
         return form
 
     def _uncertain(self) -> DatabaseFormatError:

@@ -77,6 +77,8 @@ class Survey:
         Marks of the cells' form (`capacity.database.io.tables.cells.marks`).
     wrong : str or None
         A cell that is no term of N-Triples.
+    literal_predicate : bool
+        Whether a predicate is a literal, if the cells are terms.
     """
 
     missing: bool
@@ -84,6 +86,7 @@ class Survey:
     some_iri: bool
     some_plain: bool
     wrong: str | None
+    literal_predicate: bool
 
 
 def survey(part: Part) -> Survey:
@@ -95,7 +98,9 @@ def survey(part: Part) -> Survey:
     long = any(len(text) * 4 > most < len(text.encode()) for text in texts)
     forms = _forms(part, texts)
     wrong = next((cell for cell, text in forms.items() if reason_against(text)), None)
-    return Survey(missing, long, *marks(texts), wrong)
+    full = in_full if part.variables else str
+    literal_predicate = any(full(text).startswith('"') for text in columns[1][0])
+    return Survey(missing, long, *marks(texts), wrong, literal_predicate)
 
 
 def _forms(part: Part, texts: Iterable[str]) -> dict[str, str]:

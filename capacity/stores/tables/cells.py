@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.database.io.table_options import TableOptions
-from capacity.database.io.tables.cells import in_full, no_term, recognised, uncertain
+from capacity.database.io.tables.cells import (
+    in_full,
+    literal_predicate,
+    no_term,
+    recognised,
+    uncertain,
+)
 from capacity.database.io.tables.doubts import refuse_empty_rows, refuse_quoting
 from capacity.database.io.tables.layout import Layout, layout_of
 from capacity.database.io.tables.table import Table, missing_cell
@@ -156,6 +162,7 @@ def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> 
         columns = [pa.array(list(one), pa.string()) for one in zip(*others, strict=True)]
         if columns:
             db.append("forms", [pa.RecordBatch.from_arrays(columns, ["x", "key"])], lambda _: None)
+    before = db.one("select coalesce(max(rowid), -1) + 1 from keyed")
     db.run(
         "insert into keyed select coalesce(a.key, s), coalesce(b.key, p), coalesce(c.key, o) "
         "from cells left join forms a on a.x = s left join forms b on b.x = p "
@@ -164,6 +171,17 @@ def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> 
         else "insert into keyed select * from cells"
     )
     db.run("drop table forms")
+    if db.one("select count(*) from keyed where rowid >= ? and p[1] = '\"'", [before]):
+        raise wrong_predicate(of, layout)
+
+
+def wrong_predicate(of: TableFile, layout: Layout) -> Exception:
+    """Make the error for the first fact whose predicate is a literal."""
+    full = in_full if layout.variables else str
+    line, row = next(
+        (line, row) for line, row in layout.facts(of.table) if full(row[1]).startswith('"')
+    )
+    return literal_predicate(of.table.name, of.table.format, line, row)
 
 
 def wrong_cell(of: TableFile, layout: Layout, full: dict[str, str]) -> Exception:

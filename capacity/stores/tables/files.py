@@ -27,7 +27,7 @@ from capacity.database.io.tables.parquet import (
 )
 from capacity.database.io.tables.parquet_columns.chosen import columns_of_facts
 from capacity.database.io.tables.table import SEPARATORS, Table
-from capacity.database.io.tables.text import rows_of_text
+from capacity.database.io.tables.text import rows_of_text, uncommented
 from capacity.database.terms.arrow import compute
 from capacity.reading_limits import Limits
 from capacity.stores.scratch.scratch import HELD, ROWS, Scratch
@@ -101,7 +101,7 @@ def text_table(db: Scratch, where: str, format: Format, reading: Reading) -> Tab
     def rows() -> Iterator[Row]:
         with opened(where, reading.limits) as stream:
             latest[:] = [stream]
-            yield from rows_of_text(stream, format, reading)
+            yield from rows_of_text(uncommented(stream, format, reading), format, reading)
 
     table = lazy_table(where, format.name, Rows(rows))
     return TableFile(
@@ -123,7 +123,8 @@ def stage_plain(db: Scratch, where: str, format: Format, reading: Reading) -> bo
         As `text_table` has them.
     """
     with opened(where, reading.limits) as stream:
-        if stream.size < LARGE or format.name not in SEPARATORS:
+        is_plain = format.name in SEPARATORS and reading.comment is None
+        if stream.size < LARGE or not is_plain:
             return False
         batches = _plain_batches(stream, format.name, reading)
         tell = partial(db.tell, f"bytes of {where}")

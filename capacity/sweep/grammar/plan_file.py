@@ -116,7 +116,8 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
-    text = data.decode("utf-8")
+    # an editor of Windows puts a mark before it
+    text = data.decode("utf-8-sig")
     if any(line.count(".") > MOST_DOTS for line in text.splitlines()):
         raise SweepError(f"a line has more than {MOST_DOTS} dots")
     try:

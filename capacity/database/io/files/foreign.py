@@ -107,6 +107,14 @@ _TEXTS = (
         ),
     ),
     (
+        # graphs first, or the nodes or edges of one
+        re.compile(
+            r'\{\s*"graphs"\s*:\s*\[\s*\{\s*"(?:id|lbl|meta|nodes|edges|equivalentNodesSets|'
+            r'logicalDefinitionAxioms|domainRangeAxioms|propertyChainAxioms)"\s*:'
+        ),
+        Foreign("an ontology in OBO Graphs JSON", _ROBOT),
+    ),
+    (
         re.compile(r'\{\s*"head"\s*:\s*\{\s*"(?:vars|link)"'),
         Foreign("a SPARQL result in JSON", _SPARQL),
     ),

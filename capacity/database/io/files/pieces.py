@@ -25,15 +25,17 @@ def compiled_pays(size: int, source: Path, function: str) -> bool:
     return pays(size, source, function, kept=KEPT, unkept=UNKEPT)
 
 
-def pieces_of(data: bytes, tell: Callable[[int, int], object]) -> Iterator[memoryview]:
-    r"""Yield pieces of whole lines, and tell how many bytes of all were read.
+def pieces_of(
+    data: bytes, tell: Callable[[int, int], object], start: int = 0
+) -> Iterator[memoryview]:
+    r"""Yield pieces of whole lines from a byte on, and tell how many bytes of all were read.
 
     Examples
     --------
     >>> [bytes(piece) for piece in pieces_of(b"one\ntwo", lambda done, total: None)]
     [b'one\n', b'two']
     """
-    view, at = memoryview(data), 0
+    view, at = memoryview(data), start
     while at < len(data):
         end = data.rfind(b"\n", at, at + PIECE) + 1 or data.find(b"\n", at) + 1 or len(data)
         yield view[at:end]

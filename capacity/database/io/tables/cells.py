@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -177,11 +177,35 @@ def database_of_rows(
     except ValueError as error:
         wrong = next(cell for cell, term in full.items() if not _parses(term))
         raise no_term(name, format, wrong, str(error), rows) from None
+    if arity == 3:
+        _refuse_literal_predicates(name, format, rows, {c: parsed[full[c]].kind for c in ids})
     # "a" and "a"^^xsd:string are two cells and one term
     distinct = {term: i for i, term in enumerate(dict.fromkeys(parsed.values()))}
     renumber = np.array([distinct[parsed[full[cell]]] for cell in ids], dtype=np.int64)
     return Database.from_ids(
         list(distinct), renumber[numbers], arity=arity, multi=multi, source=source
+    )
+
+
+def _refuse_literal_predicates(
+    name: str, format: str, rows: Iterable[Row], kinds: Mapping[str, str]
+) -> None:
+    wrong = next((row for row in rows if kinds[row[1][1]] == "literal"), None)
+    if wrong is not None:
+        raise literal_predicate(name, format, *wrong)
+
+
+def literal_predicate(
+    name: str, format: str, line: int | None, row: tuple[str, ...]
+) -> DatabaseFormatError:
+    """Make the error for a fact whose predicate is a literal, which RDF doesn't have."""
+    return DatabaseFormatError(
+        name,
+        f"the predicate of a fact of RDF must not be a literal; it is {row[1]!r:.60}",
+        format=format,
+        line=line,
+        advice='Choose the columns in order with `columns`, or say table="long": all cells are '
+        "then labels.",
     )
 
 

@@ -12,6 +12,9 @@ columns, and it holds
   sujeto, predicado, objeto; Neo4j's ``:START_ID``, ``:TYPE``, ``:END_ID``; or
 * variables, ``?film ?by ?who``, as SPARQL results in TSV do. Cells are then terms of RDF.
 
+A row of these words as literals, ``"subject" "predicate" "object"``, over terms of RDF is a header
+as well, and one of other literals there is refused, for no subject is a literal.
+
 The columns are read by their roles: ``source target relation`` is a header of (subject, object,
 predicate). A first row that may be a header and may be a fact is refused: one with some of these
 words; one of words that don't occur again, over a column that holds numbers, or IRIs, in all other
@@ -31,7 +34,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TypeAlias
 
 from capacity.checks import cut
@@ -50,12 +53,14 @@ _WORDS = (
 # words that facts have for predicates, too: a header's only between words for the other roles
 _KINDS = frozenset({"label", "type"})
 _LETTERS = ("spo", "hrt")
+_SSSOM = ("subject_id", "predicate_id", "object_id")
 # names among which roles are looked for: there are as many threes of them as 220
 _MOST_NAMES = 12
 _VARIABLE = re.compile(r"\?\w+")
 # Neo4j's, with the name of a space of identifiers: :START_ID(Person)
 _NEO4J = re.compile(r":(START|END)_ID(?:\([^()]*\))?|:(TYPE)", re.IGNORECASE)
 _IRI = re.compile(r"<?https?://")
+_LITERAL = re.compile(r'"[^"\\]*"')
 NUMBER = re.compile(r"[+-]?\d[\d.,:/ -]*(?:[eE][+-]?\d+)?[ ]?%?")
 
 
@@ -109,6 +114,24 @@ def roles_among(names: Sequence[object]) -> tuple[int, ...] | None:
     return None
 
 
+def sssom_order(names: Sequence[object]) -> tuple[int, ...] | None:
+    """Find subject, predicate and object in the header of SSSOM; None if it is another.
+
+    Examples
+    --------
+    >>> sssom_order(["subject_id", "predicate_id", "object_id", "mapping_justification"])
+    (0, 1, 2)
+
+    References
+    ----------
+    N. Matentzoglu et al., A Simple Standard for Sharing Ontological Mappings (SSSOM), 2022.
+    """
+    known = list(names)
+    if not all(known.count(name) == 1 for name in (*_SSSOM, "mapping_justification")):
+        return None
+    return tuple(known.index(name) for name in _SSSOM)
+
+
 def _order(words: Sequence[str], kinds: frozenset[str]) -> tuple[int, ...] | None:
     for letters in _LETTERS:
         if sorted(words) == sorted(letters):
@@ -152,6 +175,10 @@ def find_header(rows: Sequence[Row], arity: int) -> Header | None:
     as_is = tuple(range(arity))
     if first == role_names(arity):
         return Header(1, as_is)
+    if (bare := _without_quotes(rows)) is not None:
+        # no subject is a literal
+        header = find_header([(rows[0][0], bare), *islice(rows, 1, None)], arity)
+        return None if header is None or not header.rows else header
     variables = all(map(is_variable, first))
     order = role_order(first) if arity == 3 else None
     if variables or order is not None:
@@ -200,6 +227,15 @@ def is_variable(cell: str) -> bool:
     (True, False)
     """
     return _VARIABLE.fullmatch(cell) is not None
+
+
+def _without_quotes(rows: Sequence[Row]) -> tuple[str, ...] | None:
+    """Return the words of a first row of literals over nodes of RDF; None if it is another."""
+    first, below = rows[0][1], islice(rows, 1, None)
+    if not all(map(_LITERAL.fullmatch, first)):
+        return None
+    subjects = [row[0].startswith(("<", "_:")) for _, row in below]
+    return tuple(cell[1:-1] for cell in first) if subjects and all(subjects) else None
 
 
 def _repeats(first: tuple[str, ...], rows: Sequence[Row], columns: Iterable[int]) -> bool:

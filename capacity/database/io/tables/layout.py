@@ -21,6 +21,7 @@ from capacity.database.io.tables.headers import (
     is_variable,
     looks_wide,
     role_order,
+    sssom_order,
     unlike_the_rest,
 )
 from capacity.database.io.tables.table import (
@@ -119,6 +120,8 @@ def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptio
         at = [names.index(role) for role in roles]
     elif options.wide or len(names) == options.arity:
         return list(range(len(names))), options
+    elif options.arity == 3 and (order := sssom_order(names)) is not None:
+        at = list(order)
     else:
         raise wrong_columns(table, names, options.arity)
     return at, replace(options, columns=tuple(range(len(at))))
@@ -153,6 +156,9 @@ def _without_header(table: Table, options: TableOptions) -> Layout:
     """Find the facts of a table whose first row may be a header."""
     rows, arity = table.rows, options.arity
     as_is = Layout(0, tuple(range(arity)))
+    if rows and arity == 3 and (order := sssom_order(rows[0][1])) is not None:
+        _names(table)
+        return Layout(1, order)
     for line, row in rows:
         if len(row) != arity:
             raise wrong_width(table, line, row, arity)

@@ -21,12 +21,13 @@ from capacity.database.facts import Database
 from capacity.database.from_columns import from_columns
 from capacity.database.io.files.content import Content
 from capacity.database.io.files.pieces import UnsuitedError, pieces_of
+from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableOptions
+from capacity.database.io.tables.comments import after_comments, notes_on
 from capacity.database.io.tables.doubts import quoted_cell
 from capacity.database.io.tables.headers import Row, find_header, looks_wide, unlike_the_rest
 from capacity.database.io.tables.table import SEPARATORS
 from capacity.database.policy import MultiPolicy
-from capacity.database.source import Source
 from capacity.database.terms.arrow import compute
 from capacity.database.terms.columns import CODES, UnsortedTerms
 from capacity.progress import bar
@@ -250,10 +251,9 @@ def within_quotes(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
 def read_plain(
     content: Content,
     format: str,
-    options: TableOptions,
+    reading: Reading,
     *,
     multi: MultiPolicy | None,
-    source: Source,
 ) -> Database | None:
     """Read a checked table as columns, if it is plain.
 
@@ -263,10 +263,10 @@ def read_plain(
         The file.
     format : str
         ``tsv`` or ``csv``.
-    options : TableOptions
+    reading : Reading
         What the user says of the table.
-    multi, source
-        As `capacity.database.io.tables.cells.read_rows` has them.
+    multi : MultiPolicy or None
+        Policy for multi-valued pairs.
 
     Returns
     -------
@@ -278,8 +278,14 @@ def read_plain(
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
     """
+    if reading.comment is not None:
+        return None
+    start = 0
+    if reading.table != "long":
+        start = after_comments(content.data, SEPARATORS[format])
+    large = len(content.data) >= 2**31
     try:
-        numbers = _numbered(content, PlainTable(format, options, len(content.data) >= 2**31))
+        numbers = _numbered(content, start, PlainTable(format, reading.of_table, large))
     except UnsuitedError:
         return None
     if not numbers.n_rows:
@@ -289,16 +295,18 @@ def read_plain(
     n, kind = len(texts), CODES["label"]
     terms = UnsortedTerms(np.full(n, kind, np.uint8), texts, np.zeros(n, np.int32), [("", "")])
     del texts
+    n_comments = content.data.count(b"\n", 0, start)
     content.drop_text()
+    source = content.source(format, notes_on(n_comments))
     return from_columns(terms, rows, multi=multi, source=source)
 
 
-def _numbered(content: Content, table: PlainTable) -> _Numbers:
+def _numbered(content: Content, start: int, table: PlainTable) -> _Numbers:
     """Number the cells of a table; UnsuitedError if it isn't plain, or passes a limit."""
     numbers = _Numbers(table)
     with bar() as progress:
         pieces: Iterable[bytes | memoryview]
-        pieces = pieces_of(content.data, partial(progress, "reading"))
+        pieces = pieces_of(content.data, partial(progress, "reading"), start)
         for piece in within_quotes(pieces) if table.format == "csv" else pieces:
             numbers.add(table.cells(piece))
             n_rows = numbers.n_rows

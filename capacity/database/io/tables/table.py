@@ -117,6 +117,9 @@ def wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int
     cells = len(row)
     if line is not None and (foreign := foreign_text(",".join(row))):
         return table.error(f"it is {foreign.what}", None, foreign.advice)
+    if cells > 5 and arity == 3 and row[4].startswith("GO:"):
+        advice = "Of its entities, their relations and GO's terms it says facts: columns=[1, 3, 4]."
+        return table.error("it is a file of gene annotations (GAF)", line, advice)
     if cells == 1 and (other := next((c for c in ";|" if c in row[0]), None)):
         advice = (
             f'If {other} is between cells, give pd.read_csv(path, sep="{other}", {AS_TEXT}) to '

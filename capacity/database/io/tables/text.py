@@ -20,6 +20,7 @@ from capacity.database.io.files.formats import FileHead, Format, register_format
 from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableTerms
 from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
+from capacity.database.io.tables.comments import Uncommented
 from capacity.database.io.tables.doubts import (
     is_empty,
     quoted_cell,
@@ -41,21 +42,28 @@ def parse_table_content(
 
     Options and errors are those of `capacity.database.read_table`.
     """
-    source = content.source(format.name)
     if len(content.data) >= pieces.LARGE and format.name in SEPARATORS:
         from capacity.database.io.tables.plain import read_plain
 
-        db = read_plain(content, format.name, reading.of_table, multi=multi, source=source)
+        db = read_plain(content, format.name, reading, multi=multi)
         if db is not None:
             return db
-    table = Table(content.name, format.name, list(rows_of_text(content, format, reading)))
+    text = uncommented(content, format, reading)
+    table = Table(content.name, format.name, list(rows_of_text(text, format, reading)))
     if reading.table is None:
         refuse_empty_rows(table)
         if format.name == "tsv" and b'"' in content.data:
             refuse_quoting(table)
+    source = content.source(format.name, text.notes)
     return read_rows(
         table, reading.of_table, multi=multi, source=source, allow_empty=reading.allow_empty
     )
+
+
+def uncommented(text: Text, format: Format, reading: Reading) -> Uncommented:
+    """Take the lines of comments for no rows, those that are recognised or that the user marks."""
+    separator = SEPARATORS.get(format.name) if reading.table != "long" else None
+    return Uncommented(text, separator, reading.comment)
 
 
 def rows_of_text(text: Text, format: Format, reading: Reading) -> Iterator[Row]:

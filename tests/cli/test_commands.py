@@ -113,7 +113,7 @@ def test_a_table_is_read_as_the_options_say(
     born = ["--table", "wide", "--column", "name", "--column", "born"]
     assert run_json(capsys, "rank", str(people), *born)["triples"] == 2
     quoted = tmp_path / "quoted.tsv"
-    quoted.write_text('"a"\t"p"\t"b"\n')
+    quoted.write_text('_:a\t_:p\t"b"\n')
     assert run(capsys, "rank", str(quoted))[0] == 2
     facts = run_json(capsys, "rank", str(quoted), "--table", "n3")
     assert facts["facts_sha256"] == load(quoted, table="n3").facts_sha256

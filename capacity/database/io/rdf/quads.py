@@ -34,6 +34,7 @@ from capacity.database.io.rdf.guards.json import (
 )
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
 from capacity.database.io.rdf.guards.xml import refuse_hostile_xml
+from capacity.database.io.rdf.type_maps import without_type_maps
 from capacity.database.io.reading import Contexts
 from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
@@ -221,6 +222,7 @@ def _checked(content: Content, format: Format, base: str, contexts: Contexts | N
         data = content.data
         if contexts is not None:
             data = with_contexts(content, check_contexts(contexts), base)
+        data = without_type_maps(content.name, data)
         refuse_costly_contexts(content.name, data)
         return data
     else:

@@ -15,7 +15,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.progress import bar
 
 if TYPE_CHECKING:
-    from capacity.stores.counts.counts import StoreCounts
+    from capacity.stores.counts import StoreCounts
 
 SECONDS = "--timeout"
 
@@ -98,7 +98,7 @@ def count_address(
         For such an option, or as `capacity.stores.count_endpoint` does.
     """
     from capacity.database.io.sparql.endpoints import endpoint_at
-    from capacity.stores.endpoint.sparql import count_endpoint
+    from capacity.stores.sparql import count_endpoint
 
     name = endpoint_at(str(address)).name
     flags = chosen.flags()

@@ -20,7 +20,7 @@ from capacity.progress import bar
 from capacity.visible import visible
 
 if TYPE_CHECKING:
-    from capacity.stores.counts.counts import StoreCounts
+    from capacity.stores.counts import StoreCounts
 
 # files that are always counted
 STORED = (".duckdb", ".ddb")

@@ -1,7 +1,7 @@
 """Facts where they are: counted in files and stores of any size, and never loaded.
 
 Counts of a database that aggregate queries can compute bound its rank from both sides, with the
-proofs in `capacity.stores.counts.counts`. They are made out of core from files (`count_duckdb`),
+proofs in `capacity.stores.counts`. They are made out of core from files (`count_duckdb`),
 and by aggregate queries of SPARQL endpoints (`count_endpoint`).
 """
 

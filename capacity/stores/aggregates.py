@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE
-from capacity.stores.counts.counts import MOST_CLASSES, PairCounts, StoreCounts
-from capacity.stores.counts.predicate_counts import PredicateCounts
+from capacity.stores.counts import MOST_CLASSES, PairCounts, PredicateCounts, StoreCounts
 from capacity.stores.scratch.keys import (
     BLANK,
     LITERAL,

@@ -19,7 +19,7 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.optional import needed_by
 from capacity.progress import Progress
 from capacity.stores.aggregates import count_keyed
-from capacity.stores.counts.counts import StoreCounts
+from capacity.stores.counts import StoreCounts
 from capacity.stores.scratch.scratch import scratch
 from capacity.stores.scratch.streams import ends_of
 from capacity.stores.staging import CountingOptions, counted_reading, stage

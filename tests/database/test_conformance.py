@@ -82,7 +82,7 @@ def test_the_page_says_what_is_missed() -> None:
     from tools.conformance import missed_table, title
 
     text = PAGE.read_text(encoding="utf-8")
-    assert text.endswith(missed_table(MISSES))
+    assert missed_table(MISSES) in text
     rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     assert [row[:3] for row in rows if len(row) == 5 and row[1].isdecimal()] == [
         [title(suite), str(n), str(n - len(MISSES.get(suite, {})))] for suite, n in TESTS.items()

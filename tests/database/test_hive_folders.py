@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from capacity import Database, load
-from capacity.database.io.tables.parquet_columns.chosen import columns_of_folders
+from capacity.database.io.tables.parquet import columns_of_folders
 from capacity.errors import DatabaseFormatError
 from capacity.stores import count_duckdb
 

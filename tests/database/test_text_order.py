@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.database.io.files.numbering import Numbering, hash_of
-from capacity.database.terms import sorted_texts
+from capacity.database.terms import arrow
 from capacity.database.terms.arrow import joined
 from capacity.database.terms.text_order import sorted_order
 
@@ -29,8 +29,8 @@ def test_texts_are_sorted_as_python_sorts_their_bytes(
     ties = np.array([tie for _, tie in drawn], np.int32)
     compiled = sorted_order(starts, data, ties)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorted_texts, "pays", lambda *_, **__: False)
-        by_arrow = sorted_texts.order_of(joined(texts), ties)
+        patch.setattr(arrow, "pays", lambda *_, **__: False)
+        by_arrow = arrow.order_of(joined(texts), ties)
     for order in (compiled, by_arrow):
         assert sorted(order.tolist()) == list(range(len(drawn)))
         assert [drawn[i] for i in order.tolist()] == sorted(drawn)

@@ -165,7 +165,7 @@ class UnsortedTerms:
         import pyarrow as pa
 
         # which large files alone need
-        from capacity.database.terms.sorted_texts import order_of
+        from capacity.database.terms.arrow import order_of
 
         pc = compute()
         distinct = sorted({("", ""), *self.pairs})

@@ -26,7 +26,7 @@ from capacity.reading_limits import Limits
 from capacity.schedulers import connected
 from capacity.stores.cluster.dask_counts import Cluster, count_parts
 from capacity.stores.cluster.parquet_parts import KEYS, Part, Survey, survey
-from capacity.stores.counts.counts import StoreCounts
+from capacity.stores.counts import StoreCounts
 from capacity.stores.staging import CountingOptions, counted_reading, format_of
 from capacity.stores.tables.cells import TableFile, wrong_cell, wrong_predicate
 from capacity.stores.tables.files import parquet_table

@@ -23,8 +23,7 @@ from capacity.stores.cluster.parquet_parts import (
     named_terms,
     terms_of,
 )
-from capacity.stores.counts.counts import MOST_CLASSES, PairCounts, StoreCounts
-from capacity.stores.counts.predicate_counts import PredicateCounts
+from capacity.stores.counts import MOST_CLASSES, PairCounts, PredicateCounts, StoreCounts
 from capacity.stores.scratch.keys import BLANK, LITERAL, TRIPLE_WITH_BLANK, key_of, term_of
 
 # of 10^8 terms two share a hash of 60 bits in one of two hundred sets

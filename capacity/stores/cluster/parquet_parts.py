@@ -16,8 +16,8 @@ from capacity.database.io.files.formats import resolve_format
 from capacity.database.io.parsing import parsed
 from capacity.database.io.reading import Reading
 from capacity.database.io.tables.cells import in_full, marks
-from capacity.database.io.tables.parquet_columns.chosen import columns_of_folders
-from capacity.database.io.tables.parquet_columns.texts import checked_batches
+from capacity.database.io.tables.parquet import columns_of_folders
+from capacity.database.io.tables.parquet_texts import checked_batches
 from capacity.database.terms.n3 import parse_n3
 from capacity.reading_limits import MAX_TERM_BYTES
 from capacity.stores.scratch.keys import is_key, key_of, kind_of

@@ -19,7 +19,7 @@ from capacity.database.io.files.content import refuse_excess
 from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.parquet_columns.chosen import not_text
+from capacity.database.io.tables.parquet import not_text
 from capacity.database.io.tables.table import within
 from capacity.errors import DatabaseFormatError
 from capacity.reading_limits import Limits

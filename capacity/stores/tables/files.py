@@ -21,11 +21,11 @@ from capacity.database.io.tables.layout import Layout, narrowed
 from capacity.database.io.tables.parquet import (
     broken_parquet,
     cells_of_column,
+    columns_of_facts,
     require_room,
     text_batches,
     written_terms,
 )
-from capacity.database.io.tables.parquet_columns.chosen import columns_of_facts
 from capacity.database.io.tables.table import SEPARATORS, Table
 from capacity.database.io.tables.text import rows_of_text, uncommented
 from capacity.database.terms.arrow import compute

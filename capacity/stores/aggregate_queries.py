@@ -15,8 +15,7 @@ from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import EndpointError
 from capacity.progress import Progress
-from capacity.stores.counts.counts import MOST_CLASSES, ROLES
-from capacity.stores.counts.predicate_counts import PredicateCounts
+from capacity.stores.counts import MOST_CLASSES, ROLES, PredicateCounts
 
 # no answer has a row a fact: the longest has one a predicate
 MAX_ROWS = 10**6

@@ -27,9 +27,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from capacity.checks import cut
-from capacity.database.terms.term import Term
-from capacity.display import aligned, percent
-from capacity.stores.counts.predicate_counts import PredicateCounts
+from capacity.database.predicate_facts import PredicateFacts
+from capacity.database.terms.term import Term, display
+from capacity.database.terms.vocabularies import ANNOTATION_PROPERTIES, PREFIXES, is_schema
+from capacity.display import aligned, briefly_shown, percent
 from capacity.visible import visible
 
 ROLES = ("subject", "predicate", "object")
@@ -274,3 +275,41 @@ class StoreCounts:
             percent(row.facts / self.facts),
             ", ".join(kind for kind, is_so in kinds if is_so),
         )
+
+
+@briefly_shown
+@dataclass(frozen=True)
+class PredicateCounts(PredicateFacts):
+    """The facts of one predicate, in numbers that aggregate queries compute."""
+
+    @property
+    def name(self) -> str:
+        """Its short name, by the prefixes that files needn't declare."""
+        return display(self.predicate, PREFIXES)
+
+    @property
+    def schema(self) -> bool:
+        """True for ``rdf:type`` and the predicates of RDFS, OWL and SHACL."""
+        return is_schema(self.predicate)
+
+    @property
+    def annotation(self) -> bool:
+        """True if `capacity.database.terms.vocabularies` lists it; not by declarations."""
+        return self.predicate.kind == "iri" and self.predicate.text in ANNOTATION_PROPERTIES
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row for JSON, by the names of `describe`; what isn't computed is omitted."""
+        return {
+            "predicate": self.predicate.text,
+            "name": self.name,
+            "facts": self.facts,
+            "subjects": self.subjects,
+            "objects": self.objects,
+            "functional": self.functional,
+            "multi_valued_pairs": self.multi_valued_pairs,
+            "literal": self.literal,
+            "literal_facts": self.literal_facts,
+            "blank_facts": self.blank_facts,
+            "schema": self.schema,
+            "annotation": self.annotation,
+        }

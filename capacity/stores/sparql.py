@@ -25,8 +25,8 @@ from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.progress import Progress
-from capacity.stores.counts.counts import ROLES, StoreCounts
-from capacity.stores.endpoint.aggregate_queries import Aggregates, contradiction
+from capacity.stores.aggregate_queries import Aggregates, contradiction
+from capacity.stores.counts import ROLES, StoreCounts
 
 TIMEOUT, DEADLINE = 300.0, 24 * 3600.0
 # an answer has a row a predicate at most

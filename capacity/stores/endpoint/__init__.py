@@ -1,1 +1,0 @@
-"""Counts that a SPARQL endpoint makes itself."""

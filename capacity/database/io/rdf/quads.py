@@ -38,7 +38,7 @@ from capacity.database.io.rdf.guards.json import (
     refuse_deep_json,
 )
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
-from capacity.database.io.rdf.guards.xml import refuse_hostile_xml
+from capacity.database.io.rdf.rdfxml.reading import RdfXmlLines
 from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
@@ -132,8 +132,8 @@ def parse_quads(
     with_graphs = with_graphs or syntax == ox.RdfFormat.N3
     ids, graph_ids = Ids(), Ids()
     column, graphs = array("q"), array("q")
-    parser = ox.parse(data, format=syntax, base_iri=where)
-    numbered = _number(parser, ids, column, graph_ids, graphs if with_graphs else None)
+    parser = _parser(content, syntax, where, data)
+    numbered = _number(iter(parser), ids, column, graph_ids, graphs if with_graphs else None)
     excess = None
     left = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
     try:
@@ -141,6 +141,9 @@ def parse_quads(
             left -= size
             if excess := content.limits.excess(rows=len(column) // 3):
                 break
+    except DatabaseFormatError:
+        # of `RdfXmlLines`, with its line
+        raise
     except SyntaxError as error:
         raise _broken(content, format.name, str(error.msg), error.lineno) from None
     except MemoryError:
@@ -173,8 +176,31 @@ def parse_quads(
         np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
         np.frombuffer(graphs, dtype=np.int64) if with_graphs else None,
         tuple(graph_names(graph_ids, data)),
-        first_prefixes(data, where) if syntax == ox.RdfFormat.RDF_XML else parser.prefixes,
+        parser.prefixes,
     )
+
+
+class _LinesOfXml:
+    """The quads of a document of RDF/XML, and its prefixes."""
+
+    def __init__(self, content: Content, base: str) -> None:
+        self._lines = RdfXmlLines(content, base)
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        return self._lines.prefixes
+
+    def __iter__(self) -> Iterator[ox.Quad]:
+        for lines in self._lines:
+            yield from ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)
+
+
+def _parser(
+    content: Content, syntax: ox.RdfFormat, where: str, data: bytes
+) -> ox.QuadParser | _LinesOfXml:
+    if syntax == ox.RdfFormat.RDF_XML:
+        return _LinesOfXml(content, where)
+    return ox.parse(data, format=syntax, base_iri=where)
 
 
 def _number(
@@ -204,13 +230,6 @@ def _number(
         yield sum(map(len, map(str, islice(reversed(ids), new))))
 
 
-def first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
-    """Read the prefixes of RDF/XML at its first triple; at its end all elements are closed."""
-    parser = ox.parse(data, format=ox.RdfFormat.RDF_XML, base_iri=base)
-    next(parser, None)
-    return parser.prefixes
-
-
 def base_of(name: str, base: str | None) -> str:
     """Return the base IRI of a file; by default ``file:///`` and its name.
 
@@ -232,8 +251,9 @@ def base_of(name: str, base: str | None) -> str:
 def _checked(content: Content, format: Format, base: str, contexts: Contexts | None) -> bytes:
     """Refuse what would harm the parser, and write what it doesn't know in another way."""
     if format.name == "rdfxml":
-        refuse_hostile_xml(content.name, content.data, content.limits)
-    elif format.name == "jsonld":
+        # `RdfXmlLines` refuses it as it reads it
+        return content.data
+    if format.name == "jsonld":
         # a value takes two bytes where it is stored, and many times that as an object of Python
         values = sum(map(content.data.count, (b",", b"[", b"{")))
         refuse_excess(content.name, format.name, content.limits.excess(cells=2 * values))
@@ -243,8 +263,7 @@ def _checked(content: Content, format: Format, base: str, contexts: Contexts | N
             data = with_contexts(content, check_contexts(contexts), base)
         refuse_costly_contexts(content.name, data)
         return data
-    else:
-        refuse_hostile_turtle(content.name, content.data)
+    refuse_hostile_turtle(content.name, content.data)
     if format.name in ("ntriples", "nquads") and b"VERSION" in content.data:
         return VERSION.sub(b"", content.data)
     return content.data

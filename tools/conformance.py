@@ -39,9 +39,9 @@ from tests.w3c import (
 DOCUMENT = Path(__file__).parents[1] / "docs" / "conformance.md"
 HEAD = """# Conformance to the W3C's suites for RDF
 
-How many tests of each suite are passed, beside pyoxigraph, which parses here, and rdflib. The page
-is written by `make conformance W3C=FOLDER`, where `FOLDER/rdf` is a copy of
-[rdf-tests](https://github.com/w3c/rdf-tests) and `FOLDER/json-ld` the tests of
+How many tests of each suite are passed, beside pyoxigraph, which parses all formats but RDF/XML
+here, and rdflib. The page is written by `make conformance W3C=FOLDER`, where `FOLDER/rdf` is a copy
+of [rdf-tests](https://github.com/w3c/rdf-tests) and `FOLDER/json-ld` the tests of
 [json-ld-api](https://github.com/w3c/json-ld-api). `make test` runs the suites where they are,
 and fails if a test is missed that isn't listed below.
 

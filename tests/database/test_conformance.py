@@ -11,7 +11,6 @@ import pytest
 from tests.oracles import ROOT as REPOSITORY
 from tests.w3c import REFUSAL, by_capacity, by_pyoxigraph, folder, guessed_alike, passes, suites
 
-_XML = "the parser writes all namespaces in scope into an XML literal, not only those it uses"
 _DOTS = "the parser keeps the dots of a base IRI, as in http://a/./b"
 _KEPT = "JSON-LD 1.1 drops the base direction, and RDF 1.2 has it: it is kept"
 _OPTION = "an optional mapping of base directions, which came before RDF 1.2 had them"
@@ -20,8 +19,6 @@ _LENIENT = "the parser accepts what it should refuse"
 
 # each test that isn't passed, and why; pyoxigraph passes none of them
 MISSES: dict[str, dict[str, str]] = {
-    "rdfxml 1.1": {"rdf-xml/xml-canon-test001": _XML, "rdf-xml/xml-canon-test002": _XML},
-    "rdfxml 1.2": {"eval/rdf12-xml-an-13": _XML, "eval/rdf12-xml-an-14": _XML},
     "jsonld 1.1": {
         "#t0122": _DOTS,
         "#t0123": _DOTS,

@@ -56,7 +56,7 @@ def test_what_is_common_is_no_harm() -> None:
     assert parse_rdf(namespaces(900), "rdfxml", multi="keep").n_triples > 1
     # terms with contexts of their own, and XML literals, in the usual numbers
     assert parse_rdf(scoped(5000, 300), "jsonld").n_triples == 10_000
-    assert parse_rdf(xml_literals(10_000, 5, namespaces=10), "rdfxml").n_triples == 1
+    assert parse_rdf(xml_literals(10_000, 5, length=30), "rdfxml").n_triples == 1
     # a long IRI is no prefix, whatever stands before it
     assert parse_rdf(f"<x:prefix> <x:p> <x:{'a' * 5000}> .", "turtle").n_triples == 1
     assert parse_rdf(long_prefix(300, 5000), "turtle").n_triples == 5000

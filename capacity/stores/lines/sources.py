@@ -15,7 +15,7 @@ from capacity.database.io.files.content import Content, read
 from capacity.database.io.files.formats import Format
 from capacity.database.io.rdf.graphs import graph_names
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
-from capacity.database.io.rdf.quads import SYNTAXES, VERSION, broken, checked_text
+from capacity.database.io.rdf.quads import SYNTAXES, VERSION, broken, checked_text, parser_of
 from capacity.database.io.reading import Reading
 from capacity.errors import DatabaseFormatError, MemoryBudgetError
 from capacity.reading_limits import Limits
@@ -175,7 +175,8 @@ class WholeText:
     @contextmanager
     def opened(self) -> Iterator[tuple[Iterator[ox.Quad], Told]]:
         """Parse it."""
-        quads = ox.parse(self.data, format=SYNTAXES[self.format.name], base_iri=self.base)
+        syntax = SYNTAXES[self.format.name]
+        quads = parser_of(self.content, syntax, self.base, self.data)
         # the parser doesn't tell how far it is
         yield quads, lambda: (f"bytes of {self.name}", 0, len(self.data))
 

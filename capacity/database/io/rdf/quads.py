@@ -33,7 +33,7 @@ from capacity.database.io.rdf.guards.json import (
     refuse_deep_json,
 )
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
-from capacity.database.io.rdf.guards.xml import refuse_hostile_xml
+from capacity.database.io.rdf.rdfxml.reading import RdfXmlLines
 from capacity.database.io.rdf.type_maps import without_type_maps
 from capacity.database.io.reading import Contexts
 from capacity.database.terms.term import Ids
@@ -129,7 +129,7 @@ def parse_quads(
     with_graphs = with_graphs or syntax == ox.RdfFormat.N3
     ids, graph_ids = Ids(), Ids()
     column, graphs = array("q"), array("q")
-    parser = ox.parse(data, format=syntax, base_iri=where)
+    parser = parser_of(content, syntax, where, data)
     numbered = _number(parser, ids, column, graph_ids, graphs if with_graphs else None)
     excess = None
     left = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
@@ -138,6 +138,9 @@ def parse_quads(
             left -= size
             if excess := content.limits.excess(rows=len(column) // 3):
                 break
+    except DatabaseFormatError:
+        # of `RdfXmlLines`, with its line
+        raise
     except (SyntaxError, MemoryError, ValueError) as error:
         raise broken(content, format.name, error) from None
     refuse_excess(content.name, format.name, excess)
@@ -154,8 +157,35 @@ def parse_quads(
         np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
         np.frombuffer(graphs, dtype=np.int64) if with_graphs else None,
         tuple(graph_names(graph_ids, data)),
-        first_prefixes(data, where) if syntax == ox.RdfFormat.RDF_XML else parser.prefixes,
+        parser.prefixes,
     )
+
+
+class QuadsOfXml(Iterator[ox.Quad]):
+    """The quads of a document of RDF/XML, and its prefixes, as a parser of pyoxigraph has them."""
+
+    def __init__(self, content: Content, base: str) -> None:
+        self._lines = RdfXmlLines(content, base)
+        self._quads = (
+            quad for lines in self._lines for quad in ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)
+        )
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """Namespaces by prefix, once a triple is read."""
+        return self._lines.prefixes
+
+    def __next__(self) -> ox.Quad:
+        return next(self._quads)
+
+
+def parser_of(
+    content: Content, syntax: ox.RdfFormat, where: str, data: bytes
+) -> ox.QuadParser | QuadsOfXml:
+    """Make the parser of a text, which `checked_text` returned with its base IRI."""
+    if syntax == ox.RdfFormat.RDF_XML:
+        return QuadsOfXml(content, where)
+    return ox.parse(data, format=syntax, base_iri=where)
 
 
 def _number(
@@ -185,13 +215,6 @@ def _number(
         yield sum(map(len, map(str, islice(reversed(ids), new))))
 
 
-def first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
-    """Read the prefixes of RDF/XML at its first triple; at its end all elements are closed."""
-    parser = ox.parse(data, format=ox.RdfFormat.RDF_XML, base_iri=base)
-    next(parser, None)
-    return parser.prefixes
-
-
 def base_of(name: str, base: str | None) -> str:
     """Return the base IRI of a file; by default ``file:///`` and its name.
 
@@ -213,8 +236,9 @@ def base_of(name: str, base: str | None) -> str:
 def _checked(content: Content, format: Format, base: str, contexts: Contexts | None) -> bytes:
     """Refuse what would harm the parser, and write what it doesn't know in another way."""
     if format.name == "rdfxml":
-        refuse_hostile_xml(content.name, content.data, content.limits)
-    elif format.name == "jsonld":
+        # `RdfXmlLines` refuses it as it reads it
+        return content.data
+    if format.name == "jsonld":
         # a value takes two bytes where it is stored, and many times that as an object of Python
         values = sum(map(content.data.count, (b",", b"[", b"{")))
         refuse_excess(content.name, format.name, content.limits.excess(cells=2 * values))
@@ -225,8 +249,7 @@ def _checked(content: Content, format: Format, base: str, contexts: Contexts | N
         data = without_type_maps(content.name, data)
         refuse_costly_contexts(content.name, data)
         return data
-    else:
-        refuse_hostile_turtle(content.name, content.data)
+    refuse_hostile_turtle(content.name, content.data)
     if format.name in ("ntriples", "nquads") and b"VERSION" in content.data:
         return VERSION.sub(b"", content.data)
     return content.data

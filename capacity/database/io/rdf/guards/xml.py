@@ -1,180 +1,140 @@
 """Refuse hostile RDF/XML before a parser sees it.
 
-expat reads the text here, which expands and fetches nothing, in time proportional to its length.
+What is looked at here is the beginning of a document, up to its first element, and how long its
+tags and texts may be, in time proportional to its length. `rdfxml.reading` has the limits of what
+follows.
+
+References
+----------
+XML 1.0, sections 2.8 (prolog), 4.1 to 4.5 (entities) and 4.3.3 (encodings).
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
 from dataclasses import dataclass
-from xml.parsers import expat
+from typing import TypeAlias
 
 from capacity.database.io.files.content import refuse_excess
-from capacity.database.io.rdf.guards.texts import MAX_NAMESPACE
 from capacity.errors import DatabaseFormatError
 from capacity.reading_limits import MAX_TERM_BYTES, Limits
 
 MAX_DEPTH = 1000
-# of one element, and declarations in scope: the parser compares each with all others
+# of one element
 MAX_ATTRIBUTES = 1000
-MAX_NAMESPACES = 1000
 # a node and a property; XML literals have elements that are no triples
 ELEMENTS_A_TRIPLE = 3
 # entities may expand to this, or to this many times the file if that is more, which is below
-# expat's own limits; and so may the namespaces that the parser writes into XML literals
+# expat's own limits; and so may namespaces in XML literals, and attributes that have defaults
 FREE_EXPANSION, MAX_EXPANSION = 2**22, 16
+# entities within entities: expat recurs into them
+MAX_ENTITY_DEPTH = 100
 # expat before 2.6 begins a comment, an instruction or a tag anew with each megabyte of it
 _BEGUN_ANEW = ((b"<", b"<"), (b"<!--", b"-->"), (b"<?", b"?>"))
-_ENTITY = re.compile(
-    rb"<!ENTITY\s+([^\s%\"'<>&;]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>", re.IGNORECASE
+_MARK = b"\xef\xbb\xbf"
+_ENCODING = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"']*)")
+_MISCELLANY = re.compile(rb"[ \t\r\n]++|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_QUOTED = rb"(?:\"[^\"]*+\"|'[^']*+')"
+_DOCTYPE = re.compile(
+    rb"<!DOCTYPE\s+[^\s\[>\"']++\s*"
+    rb"(?P<elsewhere>(?:SYSTEM\s+%b|PUBLIC\s+%b\s+%b)\s*)?(?P<open>\[)?" % ((_QUOTED,) * 3)
 )
-_ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']*)")
+_DECLARATION = re.compile(
+    rb"<!(?P<kind>ENTITY|ATTLIST|ELEMENT|NOTATION)(?P<body>(?:[^\"'<>]++|%b)*+)>" % _QUOTED
+)
+_ENTITY = re.compile(rb"\s+([^\s%\"'<>&;]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*")
+_NUMBER = re.compile(rb"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,8}));")
+_REFERENCE = re.compile(rb"&([^\s&;<#]+);")
+# an entity's value, and where it is declared
+_Declared: TypeAlias = "tuple[bytes, int]"
+_KNOWN = (b"lt", b"gt", b"amp", b"apos", b"quot")
 
 
-@dataclass
-class _Element:
-    """An open element: what it adds to those around it.
+@dataclass(frozen=True)
+class Prolog:
+    """The beginning of a document, as expat may be given it.
 
     Attributes
     ----------
-    namespaces, length : int
-        Namespaces that it declares, and their bytes.
-    base : int
-        Bytes of its base, against which those within are resolved.
-    literal : bool
-        True if its content is an XML literal.
+    text : bytes
+        The beginning, without what the declaration of its type says to be elsewhere.
+    end : int
+        Where it has ended in the document.
+    has_defaults : bool
+        True if it may declare defaults of attributes.
     """
 
-    namespaces: int = 0
-    length: int = 0
-    base: int = 0
-    literal: bool = False
+    text: bytes
+    end: int
+    has_defaults: bool
 
 
-def refuse_hostile_xml(name: str, data: bytes, limits: Limits) -> None:
-    """Refuse XML that is truncated, nested too deeply, or has entities other than abbreviations.
+def before_expat(name: str, data: bytes, limits: Limits) -> Prolog:
+    """Refuse XML of another encoding, whose entities expand too much, or with too long tags.
 
-    Flat internal entities, which OWL files use to abbreviate namespaces, pass. Declarations are
-    searched for in the whole raw text, because parsers differ in which of them they read.
+    Internal entities, which OWL files use to abbreviate namespaces, pass. A type that is declared
+    elsewhere is omitted, for nothing is fetched; so expat refuses entities that are declared there.
 
     Parameters
     ----------
     name : str
         Name of the file, for messages.
     data : bytes
-        The document.
+        The document, in UTF-8.
     limits : Limits
-        Its limits of triples, for each of which it may have `ELEMENTS_A_TRIPLE` elements, and of
-        terms.
+        Its limits of terms.
+
+    Returns
+    -------
+    Prolog
 
     Raises
     ------
     DatabaseFormatError
         With the line, if it is known.
     """
-    encoding = _ENCODING.match(data.lstrip())
-    if encoding and encoding[1].lower() not in (b"utf-8", b"us-ascii", b"ascii"):
-        raise _refused(name, f"it declares the encoding {encoding[1]!r:.60}, not UTF-8", 1)
-    _refuse_expanding_entities(name, data)
+    start = len(_MARK) * data.startswith(_MARK)
+    declared = _ENCODING.match(data, start)
+    if declared:
+        _refuse_encoding(name, data, declared[1].decode("utf-8", "replace"))
     _refuse_endless(name, data, limits)
-    check = _Check(name, len(data), limits)
-    # parse the whole document: the RDF/XML parser accepts a truncated one
-    try:
-        check.parser.Parse(data, True)
-    except expat.ExpatError as error:
-        raise _refused(name, f"broken XML ({error})", error.lineno) from None
+    at = _past_miscellany(data, start)
+    doctype = _DOCTYPE.match(data, at)
+    if doctype is None:
+        return Prolog(b"", start, False)
+    begin, at = doctype.span("elsewhere") if doctype["elsewhere"] else (at, at)
+    # the same lines without it
+    blank = re.sub(rb"[^\r\n]", b" ", data[begin:at])
+    kept = data[start:begin] + blank
+    if not doctype["open"]:
+        return Prolog(kept, at, False)
+    entities, has_defaults = _declared(name, data, doctype.end())
+    _refuse_expanding(name, data, entities)
+    return Prolog(kept, at, has_defaults)
 
 
-class _Check:
-    """The elements of a document, one after the other."""
-
-    def __init__(self, name: str, size: int, limits: Limits) -> None:
-        self.name, self.most = name, max(FREE_EXPANSION, MAX_EXPANSION * size)
-        self.elements, self.most_elements = 0, ELEMENTS_A_TRIPLE * limits.rows
-        self.limits, self.text = limits, 0
-        self.open: list[_Element] = [_Element()]
-        # sums over the open elements, and over all XML literals
-        self.namespaces = self.length = self.base = self.written = 0
-        self.parser = expat.ParserCreate()
-        self.parser.ordered_attributes = True
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
-        # a handler of text takes time, and a term of a shorter file is short without it
-        if size > limits.max_term_bytes:
-            # expat has a piece for each line, and even for each bracket of a section of CDATA
-            self.parser.buffer_text, self.parser.buffer_size = True, 2**16
-            self.parser.CharacterDataHandler = self.add_text
-
-    def start(self, _tag: str, attributes: list[str]) -> None:
-        here = _Element()
-        self.elements, self.text = self.elements + 1, 0
-        if self.elements > self.most_elements:
-            raise _refused(
-                self.name,
-                f"it has more than {self.most_elements:,} elements, for which its triples would be "
-                "too many",
-                advice="Use a part of it, or raise `max_rows`.",
-            )
-        for key, value in zip(attributes[::2], attributes[1::2], strict=True):
-            if key.startswith("xmlns"):
-                here.namespaces += 1
-                here.length += len(key) + len(value)
-                if len(value) > MAX_NAMESPACE:
-                    raise self.refused(f"a namespace is longer than {MAX_NAMESPACE:,} characters")
-            elif key == "xml:base":
-                here.base = len(value)
-            elif key.endswith("parseType"):
-                here.literal = value not in ("Resource", "Collection")
-            if len(value) > self.limits.max_term_bytes:
-                self.refuse_term(len(value))
-        self.namespaces += here.namespaces
-        self.length += here.length
-        self.base += here.base
-        # each child of an XML literal is written with all namespaces
-        self.written += self.length * self.open[-1].literal
-        self.open.append(here)
-        if len(self.open) > MAX_DEPTH + 1:
-            raise self.refused(f"its elements nest over {MAX_DEPTH} deep")
-        if len(attributes) > 2 * MAX_ATTRIBUTES:
-            raise self.refused(
-                f"an element has {len(attributes) // 2:,} attributes, over {MAX_ATTRIBUTES:,}"
-            )
-        if self.namespaces > MAX_NAMESPACES:
-            raise self.refused(
-                f"over {MAX_NAMESPACES:,} namespaces are declared around one element"
-            )
-        if self.base > MAX_NAMESPACE:
-            raise self.refused(f"its base is longer than {MAX_NAMESPACE:,} characters")
-        if self.written > self.most:
-            raise self.refused(f"namespaces in XML literals expand to over {self.most:,} bytes")
-
-    def add_text(self, piece: str) -> None:
-        """Add a piece of the text between two tags, which may have sections of CDATA."""
-        self.text += len(piece)
-        if self.text > self.limits.max_term_bytes:
-            self.refuse_term(self.text)
-
-    def refuse_term(self, length: int) -> None:
-        refuse_excess(self.name, "rdfxml", self.limits.excess(term=length))
-
-    def end(self, _tag: str) -> None:
-        here, self.text = self.open.pop(), 0
-        self.namespaces -= here.namespaces
-        self.length -= here.length
-        self.base -= here.base
-
-    def refused(self, reason: str) -> DatabaseFormatError:
-        return _refused(self.name, reason, self.parser.CurrentLineNumber)
-
-
-def _refused(
+def refused(
     name: str,
     reason: str,
     line: int | None = None,
     advice: str = "Mend the file, or convert it to Turtle with the program that wrote it.",
 ) -> DatabaseFormatError:
+    """Make the error for RDF/XML that isn't read."""
     return DatabaseFormatError(name, reason, format="rdfxml", line=line, advice=advice)
+
+
+def _refuse_encoding(name: str, data: bytes, encoding: str) -> None:
+    """Refuse a document that isn't the same text in UTF-8."""
+    known = bytes(range(128))
+    try:
+        codec = codecs.lookup(encoding).name
+        if codec == "utf-8" or (data.isascii() and known.decode(codec) == known.decode()):
+            return
+    except (LookupError, ValueError):
+        pass
+    raise refused(name, f"it declares the encoding {encoding:.60}, and not UTF-8", 1)
 
 
 def _refuse_endless(name: str, data: bytes, limits: Limits) -> None:
@@ -191,24 +151,81 @@ def _refuse_endless(name: str, data: bytes, limits: Limits) -> None:
                 refuse_excess(name, "rdfxml", limits.excess(term=step + 1))
 
 
-def _refuse_expanding_entities(name: str, data: bytes) -> None:
-    sizes: dict[bytes, int] = {}
-    for entity in _ENTITY.finditer(data):
-        value = entity[2] if entity[2] is not None else entity[3]
-        # numeric references and the five of XML itself are plain characters
-        if re.search(rb"&(?!#|(?:lt|gt|amp|apos|quot);)", value):
-            reason = f"entity {entity[1].decode()!r:.60} refers to another entity"
-        elif entity[1] in sizes:
-            reason = f"entity {entity[1].decode()!r:.60} is declared twice"
-        else:
-            sizes[entity[1]] = len(value)
-            continue
-        raise _refused(name, reason, data.count(b"\n", 0, entity.start()) + 1)
-    if len(re.findall(rb"<!ENTITY", data, re.IGNORECASE)) != len(sizes):
-        raise _refused(name, "external, parameter or broken entity: nothing is fetched")
-    if not sizes:
-        return
-    used = Counter(found[1] for found in re.finditer(rb"&([^\s&;<#]+);", data))
-    expanded = sum(sizes.get(entity, 0) * times for entity, times in used.items())
+def _past_miscellany(data: bytes, at: int) -> int:
+    """Return where blanks, comments and instructions have ended."""
+    while found := _MISCELLANY.match(data, at):
+        at = found.end()
+    return at
+
+
+def _declared(name: str, data: bytes, at: int) -> tuple[dict[bytes, _Declared], bool]:
+    """Read the entities of a declaration of a document's type, and whether there are defaults."""
+    entities: dict[bytes, _Declared] = {}
+    has_defaults = False
+    while (at := _past_miscellany(data, at)) < len(data) and data[at] != ord("]"):
+        found = _DECLARATION.match(data, at)
+        if found is None:
+            reason = "a broken declaration or a parameter entity: none is read"
+            raise refused(name, reason, _line(data, at))
+        if found["kind"] == b"ATTLIST":
+            has_defaults = True
+        elif found["kind"] == b"ENTITY":
+            entity = _ENTITY.fullmatch(found["body"])
+            if entity is None:
+                reason = "external, parameter or broken entity: nothing is fetched"
+                raise refused(name, reason, _line(data, at))
+            # the first declaration of a name counts
+            value = entity[2] if entity[2] is not None else entity[3]
+            entities.setdefault(entity[1], (value, at))
+        at = found.end()
+    return entities, has_defaults
+
+
+def _refuse_expanding(name: str, data: bytes, entities: dict[bytes, _Declared]) -> None:
+    """Refuse entities that expand too much, or are nested too deeply.
+
+    The size of an entity is that of its value and of all that this refers to, as expat counts.
+    """
+    values = {
+        entity: _NUMBER.sub(_character, value)
+        for entity, (value, _) in entities.items()
+        if entity not in _KNOWN
+    }
+    sizes: dict[bytes, tuple[int, int]] = {}
+
+    def size_of(entity: bytes, above: int) -> tuple[int, int]:
+        if entity in sizes:
+            return sizes[entity]
+        if entity not in values:
+            return 0, 0
+        size, depth = len(values[entity]), 0
+        for within in _REFERENCE.findall(values[entity]):
+            if above < MAX_ENTITY_DEPTH:
+                its_size, its_depth = size_of(within, above + 1)
+                size, depth = size + its_size, max(depth, its_depth)
+            if above + depth >= MAX_ENTITY_DEPTH:
+                raise refused(
+                    name,
+                    f"entity {entity.decode()!r:.60} refers to itself, or entities refer to each "
+                    f"other over {MAX_ENTITY_DEPTH} deep",
+                    _line(data, entities[entity][1]),
+                )
+        sizes[entity] = size, depth + 1
+        return sizes[entity]
+
+    used = Counter(found[1] for found in _REFERENCE.finditer(data))
+    expanded = sum(times * size_of(entity, 0)[0] for entity, times in used.items())
+    for entity in values:
+        size_of(entity, 0)
     if expanded > max(FREE_EXPANSION, MAX_EXPANSION * len(data)):
-        raise _refused(name, f"its entities expand to {expanded:,} bytes")
+        shown = f"{expanded:,}" if expanded < 10**15 else "very many"
+        raise refused(name, f"its entities expand to {shown} bytes")
+
+
+def _line(data: bytes, at: int) -> int:
+    return data.count(b"\n", 0, at) + 1
+
+
+def _character(number: re.Match[bytes]) -> bytes:
+    point = int(number[1], 16) if number[1] else int(number[2])
+    return chr(point).encode("utf-8", "replace") if point < 0x110000 else b""

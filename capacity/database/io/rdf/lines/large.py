@@ -32,13 +32,14 @@ from capacity.database.io.rdf.quads import (
     SYNTAXES,
     base_of,
     checked_text,
-    first_prefixes,
 )
+from capacity.database.io.rdf.rdfxml.reading import RdfXmlLines
 from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
 from capacity.database.terms.blank_nodes import ANONYMOUS
 from capacity.database.terms.columns import CODES, NO_GRAPH
+from capacity.errors import DatabaseFormatError
 from capacity.progress import Bar, bar
 
 _WIDTHS = {"ntriples": 3, "turtle": 3, "rdfxml": 3, "nquads": 4, "trig": 4, "jsonld": 4}
@@ -168,21 +169,30 @@ def _written(
         LineReader(width, trusted=True, compiled=_compiled(content)),
     )
     # the parser reads some 2 kB at once, for which a function of Python would take too long
-    text = io.BytesIO(data)
+    text, xml = io.BytesIO(data), RdfXmlLines(content, base)
     most = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
+    is_xml = syntax == ox.RdfFormat.RDF_XML
     sink = _Sink(
-        reader, most, content.limits.rows, lambda: progress("reading", text.tell(), len(data))
+        reader,
+        most,
+        content.limits.rows,
+        lambda: progress("reading", xml.position if is_xml else text.tell(), len(data)),
     )
     lines = ox.RdfFormat.N_TRIPLES if width == 3 else ox.RdfFormat.N_QUADS
     try:
-        parser = ox.parse(text, format=syntax, base_iri=base)
-        ox.serialize(parser, cast("IO[bytes]", sink), format=lines)
+        parser = xml if is_xml else ox.parse(text, format=syntax, base_iri=base)
+        if isinstance(parser, RdfXmlLines):
+            for piece in parser:
+                sink.write(piece)
+        else:
+            ox.serialize(parser, cast("IO[bytes]", sink), format=lines)
         sink.end()
+    except DatabaseFormatError:
+        # of `RdfXmlLines`, with its line
+        raise
     except (SyntaxError, ValueError, MemoryError, UnsuitedError) as error:
         refuse_excess(content.name, format.name, content.limits.excess(rows=reader.n_rows))
         raise UnsuitedError from error
-    if syntax == ox.RdfFormat.RDF_XML:
-        return reader.found(), first_prefixes(data, base)
     return reader.found(), parser.prefixes
 
 

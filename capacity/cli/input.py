@@ -19,7 +19,7 @@ from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.reading_limits import Limits
-from capacity.tensor.files.reading import SUFFIXES, parse_tensor
+from capacity.tensor.files import SUFFIXES, parse_tensor
 from capacity.tensor.sparse import SparseTensor
 
 TENSOR_FORMATS = ("npy", "tns")

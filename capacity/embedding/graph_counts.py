@@ -27,8 +27,7 @@ from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.signs.proofs import SignProof
 from capacity.exact.ranks import sparse_rank, sparse_rank_by_group
 from capacity.exact.types import Indices, free
-from capacity.tensor.graphs import connected_labels
-from capacity.tensor.structure import unfolding_entries
+from capacity.tensor.structure import connected_labels, unfolding_entries
 
 # groups up to which an order is sought for each
 MOST_ORDERS = 2_000

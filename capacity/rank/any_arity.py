@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.tensor.entries.coordinates import compacted, distinct
+from capacity.tensor.coordinates import compacted, distinct
 
 
 def tuple_bound(tuples: NDArray[np.integer]) -> int:

@@ -39,7 +39,7 @@ from capacity.exact.ranks import (
 from capacity.exact.types import Indices
 from capacity.rank.any_arity import tuple_bound
 from capacity.rank.verifier.named import name_of, tensor_of
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import (
     component_labels,

@@ -16,7 +16,7 @@ from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.exact.types import Indices
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 
 @briefly_shown

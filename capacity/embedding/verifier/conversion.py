@@ -35,7 +35,7 @@ from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget, require_at_most
 from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.entries import Refuted, require
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # steps for a number, for a reason or a certificate of any size, and for a certificate of a rank
 # that another claim may have had checked

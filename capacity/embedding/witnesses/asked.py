@@ -12,7 +12,7 @@ from torch import Tensor
 from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.tasks import Task
 from capacity.exact.types import Indices
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 
 class Side(NamedTuple):

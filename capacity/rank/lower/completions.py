@@ -20,9 +20,8 @@ from fractions import Fraction
 import flint
 import numpy as np
 
-from capacity.exact.prime import PRIME
-from capacity.exact.sparse_terms import term, vector
-from capacity.exact.types import Indices, Mask, Term
+from capacity.exact.modular_rank import PRIME
+from capacity.exact.types import Indices, Mask, Term, term, vector
 from capacity.rank.verifier.budget import CheckBudget, steps_of_rank
 from capacity.rank.verifier.kinds.rank_one_completion import Fibers, Solutions
 

@@ -24,10 +24,9 @@ from capacity.exact.ranks import Minor, minor_by_group
 from capacity.exact.types import Indices, Mask
 from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.verifier.kinds.unfolding import Unfolding
-from capacity.tensor.entries.coordinates import distinct
-from capacity.tensor.graphs import SMALL
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.structure import unfolding_entries
+from capacity.tensor.structure import SMALL, unfolding_entries
 
 
 def largest_independent_set(

@@ -31,8 +31,7 @@ from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.exact.modular_rank import rank_modulo
-from capacity.exact.sparse_terms import vector
-from capacity.exact.types import Indices, Vector
+from capacity.exact.types import Indices, Vector, vector
 from capacity.rank.reductions.coefficients import RATIONAL, Coefficients
 from capacity.tensor.sparse import SparseTensor
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.exact.sparse_terms import lifted
-from capacity.exact.types import Indices
+from capacity.exact.types import Indices, lifted
 from capacity.rank.verifier.argument import Argument, View
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 
 # arguments that are found together, and whose values add up

@@ -20,8 +20,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from capacity.exact.sparse_terms import vector
-from capacity.exact.types import Indices, Term
+from capacity.exact.types import Indices, Term, vector
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.method import Method, value_of

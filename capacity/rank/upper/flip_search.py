@@ -13,8 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.exact.sparse_terms import vector
-from capacity.exact.types import Indices, IntegerFactors, Term, Vector
+from capacity.exact.types import Indices, IntegerFactors, Term, Vector, vector
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding

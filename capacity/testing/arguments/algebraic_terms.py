@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from capacity.exact.sparse_terms import Term
+from capacity.exact.types import Term
 from capacity.rank import AlgebraicDecomposition
 from capacity.testing.choices import Choices
 

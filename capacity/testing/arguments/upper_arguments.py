@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from capacity.exact.factorization import factors
-from capacity.exact.sparse_terms import Term, Vector, vector
-from capacity.exact.types import Mask
+from capacity.exact.types import Mask, Term, Vector, vector
 from capacity.testing.arguments.area import Area, Sides
 from capacity.testing.choices import Choices
 

@@ -34,7 +34,7 @@ from capacity.rank.verifier.kinds.cases import (
 )
 from capacity.rank.verifier.kinds.rank_one_locus import is_combination, minors_of
 from capacity.tensor import SparseTensor, direct_sum, from_dense
-from capacity.tensor.families.known import (
+from capacity.tensor.known import (
     KNOWN_RANKS,
     KnownTensor,
     complex_numbers,

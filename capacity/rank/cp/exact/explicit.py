@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capacity.exact.sparse_terms import sparse
-from capacity.exact.types import AlgebraicTerm, Indices, Mask
+from capacity.exact.types import AlgebraicTerm, Indices, Mask, sparse
 from capacity.rank.cp.exact.equations import Equations, Work
 from capacity.rank.cp.exact.last_factor import last_factor
 from capacity.rank.cp.exact.recognition import Field, recognised, refined

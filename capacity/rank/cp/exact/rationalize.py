@@ -19,8 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.exact.sparse_terms import vector
-from capacity.exact.types import Indices, Mask, Term
+from capacity.exact.types import Indices, Mask, Term, vector
 from capacity.rank.cp.exact.equations import Work
 from capacity.rank.cp.exact.last_factor import last_factor
 from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp

@@ -23,7 +23,7 @@ from capacity.rank.verifier.view import (
     sparse_view,
     view_tensor,
 )
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # budget for each entry of the view and four modes, and for each slice that is removed
 REMOVAL_ENTRY, REMOVAL = 50, 30_000

@@ -17,8 +17,8 @@ from numpy.lib import format as npy_format
 from capacity.checks import in_a_line
 from capacity.errors import InvalidArgumentError, TensorFormatError
 from capacity.reading_limits import Limits
+from capacity.tensor.coordinates import LARGEST_ORDER, checked_shape
 from capacity.tensor.dense import from_dense
-from capacity.tensor.entries.coordinates import LARGEST_ORDER, checked_shape
 from capacity.tensor.sparse import SparseTensor
 
 _DEFAULT = Limits()

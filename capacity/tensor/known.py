@@ -42,20 +42,25 @@ from dataclasses import dataclass
 from math import prod
 
 from capacity.display import briefly_shown
-from capacity.tensor.families.algebras import (
+from capacity.tensor.operations import kronecker, outer
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.theory import (
     complex_numbers,
+    cyclic_group,
+    determinant,
+    ghz_state,
     group_algebra,
     matrix_multiplication,
+    permanent,
     polynomial_product,
     polynomials_modulo,
+    product_group,
     quaternions,
+    symmetric_group,
     triangular_matrices,
     truncated_polynomials,
+    w_state,
 )
-from capacity.tensor.families.groups import cyclic_group, product_group, symmetric_group
-from capacity.tensor.families.states import determinant, ghz_state, permanent, w_state
-from capacity.tensor.products import kronecker, outer
-from capacity.tensor.sparse import SparseTensor
 
 
 @briefly_shown

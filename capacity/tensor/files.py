@@ -12,10 +12,10 @@ from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, TensorFormatError
 from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, Growing, Limits
 from capacity.safe_files import read_file, write_whole
-from capacity.tensor.entries.coordinates import BUDGET, LARGEST_ORDER
-from capacity.tensor.files.npy import MAGIC, npy_bytes, parse_npy
-from capacity.tensor.files.tns import parse_tns, tns_text
+from capacity.tensor.coordinates import BUDGET, LARGEST_ORDER
+from capacity.tensor.npy import MAGIC, npy_bytes, parse_npy
 from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.tns import parse_tns, tns_text
 
 _DEFAULT = Limits()
 SUFFIXES = (".npy", ".tns", ".npy.gz", ".tns.gz")

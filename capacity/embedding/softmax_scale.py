@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from capacity.checks import require_integer
 from capacity.display import briefly_shown
-from capacity.embedding.graphs.queries import QueryGraph
+from capacity.embedding.queries import QueryGraph
 from capacity.errors import InvalidArgumentError
 from capacity.tensor.coordinates import distinct
 

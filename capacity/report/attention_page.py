@@ -9,8 +9,7 @@ from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.report.drawing.attention_pictures import Head, Patterns, pictures
 from capacity.report.drawing.colours import hexadecimal, signed
-from capacity.report.rendering import rendered
-from capacity.report.tables import Cell, Column, Table, table
+from capacity.report.rendering import Cell, Column, Table, rendered, table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import SweepError
-from capacity.evaluator.recall.accuracy import TAUS
+from capacity.evaluator.accuracy import TAUS
 from capacity.layer.compute import Compute, Device
 from capacity.layer.engines.registry import engine_for, engine_named
 from capacity.layer.engines.workload import Workload

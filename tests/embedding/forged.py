@@ -20,8 +20,8 @@ from capacity.embedding import (
     dimension_from_dict,
     dimension_to_dict,
 )
-from capacity.embedding.signs.shattered import shattered_points
-from capacity.embedding.tasks import Task
+from capacity.embedding.queries import Task
+from capacity.embedding.signs import shattered_points
 from capacity.embedding.verifier.checker import Checks
 from capacity.errors import CapacityError, MemoryBudgetError
 from capacity.rank import Certificate

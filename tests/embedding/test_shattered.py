@@ -14,7 +14,7 @@ from capacity.embedding import (
     QueryGraph,
     joint_rank,
 )
-from capacity.embedding.signs.shattered import shattered_points
+from capacity.embedding.signs import shattered_points
 from tests.tiers import examples
 
 

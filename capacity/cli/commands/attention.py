@@ -87,7 +87,7 @@ def attention(
             "--decoder-text is what a decoder reads: add --part decoder, or --part cross."
         )
     if out is not None:
-        from capacity.plots.files import require_drawable
+        from capacity.plots.theme import require_drawable
 
         # before the analysis, which would be lost if the figure couldn't be written
         require_drawable(out)

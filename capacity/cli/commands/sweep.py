@@ -85,7 +85,7 @@ def sweep(
     """Train all runs of a plan, or resume an interrupted sweep."""
     part = _part(shard)
     if dry_run:
-        from capacity.sweep.dry_run import summary
+        from capacity.sweep.estimates import summary
         from capacity.sweep.grammar.plan_file import read_plan
 
         plan = read_plan(config)

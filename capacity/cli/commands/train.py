@@ -107,9 +107,8 @@ def train(
     """
     require_packages("Training", LAYERS, "layers")
     from capacity.checks import MAX_SEED, require_integer
+    from capacity.evaluator.accuracy import TAUS, fact_table
     from capacity.evaluator.columns import accuracy_column
-    from capacity.evaluator.recall.accuracy import TAUS
-    from capacity.evaluator.recall.each_fact import fact_table
     from capacity.layer.compute import Compute, resolve_device
     from capacity.layer.model.config import LayerConfig
     from capacity.layer.model.storage import require_place
@@ -188,7 +187,7 @@ def _require_curve(path: Path) -> None:
     if path.suffix.lower() in TABLES:
         require_table(path, "--curve")
         return
-    from capacity.plots.files import METADATA, require_drawable
+    from capacity.plots.theme import METADATA, require_drawable
 
     if path.suffix.lower() not in METADATA:
         raise InvalidArgumentError(

@@ -1,4 +1,4 @@
-"""Facts that logits recall, one by one and by threshold (`capacity.evaluator.recall.accuracy`)."""
+"""Facts that logits recall, one by one and by threshold (`capacity.evaluator.accuracy`)."""
 
 from __future__ import annotations
 

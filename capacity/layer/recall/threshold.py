@@ -8,7 +8,7 @@ from capacity.checks import nearest, shown
 from capacity.errors import InvalidArgumentError
 
 # a probability, which has to be exceeded if it is 0.5, or an argmax
-# (`capacity.evaluator.recall.accuracy`)
+# (`capacity.evaluator.accuracy`)
 Threshold: TypeAlias = float | Literal["argmax", "argmax_paper"]
 
 

@@ -24,8 +24,8 @@ from typing import Any, get_type_hints
 
 import pyarrow as pa
 
+from capacity.evaluator.accuracy import TAUS
 from capacity.evaluator.columns import accuracy_column, scale_column
-from capacity.evaluator.recall.accuracy import TAUS
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.run.recipe import Recipe
 from capacity.layer.run.starts import Starts, TriedStarts

@@ -21,7 +21,7 @@ from capacity.database.facts import Database
 from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.inside.logit_terms import layer_terms
+from capacity.evaluator.logit_terms import layer_terms
 from capacity.layer.recall.recalled import log_probabilities
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from capacity.display import briefly_shown
-from capacity.embedding.graphs.queries import QueryGraph
+from capacity.embedding.queries import QueryGraph
 from capacity.exact.types import Indices
 from capacity.tensor.structure import numbered
 

@@ -1,12 +1,41 @@
-"""The data of the two proofs by signs of scores: shattered points, and a small norm."""
+"""The data of proofs about dimensions, which anybody can check: models, and signs of scores.
+
+A `Witness` is a model whose integer factors do what was asked, so that its dimension is enough. The
+two proofs by signs, shattered points and a small norm, say that fewer dimensions aren't.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from capacity.display import briefly_shown
 from capacity.exact.types import Indices
+
+
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """A model with integer factors whose scores do what was asked.
+
+    Attributes
+    ----------
+    model : str
+        Its family.
+    dimension : int
+        Its dimension d.
+    factors : mapping of str to ndarray of int64
+        Its factors, by the names in `capacity.embedding.witnesses.forms`.
+    """
+
+    model: str
+    dimension: int
+    factors: Mapping[str, NDArray[np.int64]]
+
 
 # what the points are; the rows are queries, objects and subjects
 Points: TypeAlias = Literal["objects", "queries", "comparisons"]

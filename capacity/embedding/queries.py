@@ -1,4 +1,4 @@
-"""Facts as queries and answers: what a model that scores triples is asked for.
+"""Facts as queries and answers: what a model that scores triples is asked for, and the tasks.
 
 A *query* is a pair (subject, relation) with at least one fact, (s, q, ?); its answers are the
 objects of these facts. A model ranks a query if each answer scores above every other object.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.exact.types import Indices
 from capacity.tensor.coordinates import distinct
+
+# be the facts, 0 and 1; be above 0 at facts and below 0 elsewhere; rank the answers of every (s, q,
+# ?) above all else; of every (?, q, o), too
+Task: TypeAlias = Literal["exact", "signs", "ranking", "both-sides"]
 
 
 @briefly_shown

@@ -1,7 +1,7 @@
 """Attention of a layer's heads at pairs of a database, and how far the facts determine it.
 
 A head attends from the predicate to the subject and to itself, in shares that sum to one, so that
-its attention at a pair (k, q) is one number. `capacity.evaluator.inside.logit_terms` has the sum
+its attention at a pair (k, q) is one number. `capacity.evaluator.logit_terms` has the sum
 of a layer's logits in which it stands.
 """
 

@@ -1,17 +1,19 @@
-"""The dimension that scores with the signs of the facts need, by signs at some points.
+"""What facts alone show to be necessary or impossible: signs at some points, and lone directions.
 
 The proofs stand in `capacity.embedding.signs`: points on which rows show all patterns of signs, and
 matrices of signs with a small norm. Both are about strict signs, which every task but exact scores
 demands: at objects and queries, of scores less a threshold for each row if they are only ranked; at
-comparisons of two objects, of differences.
+comparisons of two objects, of differences. Facts without reverses, which no symmetric scores can
+rank, are those of `capacity.embedding.one_way`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from capacity.embedding.signs.proofs import Shattered, SignProof
-from capacity.embedding.tasks import Task
+from capacity.embedding.one_way import Obstruction
+from capacity.embedding.proofs import Shattered, SignProof
+from capacity.embedding.queries import Task
 from capacity.embedding.verifier.numbered_facts import LOOKUP, Facts
 from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
@@ -77,3 +79,22 @@ def _signs(proof: SignProof, facts: Facts, budget: CheckBudget) -> Indices:
         W = np.where(facts.are_facts(s, q, o), 1, -1)
     require(W.all(), "no sign is demanded of a row at a point")
     return W
+
+
+def check_obstruction(one: Obstruction, task: Task, placed: Facts, budget: CheckBudget) -> None:
+    """End the check unless facts stop symmetric scores from a task.
+
+    The numbers must be within those of the facts by entities (`conversion`).
+    """
+    way = np.array(one.entities, np.int64)
+    budget.spend(2 * LOOKUP * len(way))
+    relation = np.array(one.relation)
+    there = placed.are_facts(way[:-1], relation, way[1:])
+    back = placed.are_facts(way[1:], relation, way[:-1])
+    require((there & ~back).all(), "a step is no fact, or has a reverse")
+    if task in ("exact", "signs"):
+        require(len(way) >= 2, "there is no one-way fact")
+    elif task == "ranking":
+        require(len(way) >= 2 and way[0] == way[-1], "the facts are no cycle")
+    else:
+        require(len(way) >= 3, "the facts are no path of two")

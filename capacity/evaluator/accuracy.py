@@ -28,9 +28,14 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import threshold_column
 from capacity.evaluator.scale import margins
-from capacity.layer.recall.predictions import pair_logits
-from capacity.layer.recall.recalled import log_probabilities, recalled
-from capacity.layer.recall.threshold import Threshold, check_tau, check_threshold
+from capacity.layer.recall import (
+    Threshold,
+    check_tau,
+    check_threshold,
+    log_probabilities,
+    pair_logits,
+    recalled,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

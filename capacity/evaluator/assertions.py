@@ -32,8 +32,7 @@ from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.nonsense import nonsense_pairs
-from capacity.layer.recall.predictions import pair_logits
-from capacity.layer.recall.threshold import Threshold, check_threshold
+from capacity.layer.recall import Threshold, check_threshold, pair_logits
 
 if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer

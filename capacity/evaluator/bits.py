@@ -44,7 +44,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.layer.recall.predictions import pair_logits
+from capacity.layer.recall import pair_logits
 
 if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer

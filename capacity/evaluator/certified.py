@@ -40,7 +40,7 @@ from capacity.checks import require_integer
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.layer.recall.threshold import check_tau
+from capacity.layer.recall import check_tau
 
 if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer

@@ -22,7 +22,7 @@ from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.logit_terms import layer_terms
-from capacity.layer.recall.recalled import log_probabilities
+from capacity.layer.recall import log_probabilities
 
 if TYPE_CHECKING:
     import pandas as pd

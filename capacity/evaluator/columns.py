@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING
 
 from capacity.errors import InvalidArgumentError
-from capacity.layer.recall.threshold import Threshold, check_tau, check_threshold
+from capacity.layer.recall import Threshold, check_tau, check_threshold
 
 if TYPE_CHECKING:
     import pandas as pd

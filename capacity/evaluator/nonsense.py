@@ -20,8 +20,7 @@ from capacity.database.required import require_triples
 from capacity.database.terms.term import label
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.layer.recall.predictions import pair_logits
-from capacity.layer.recall.threshold import check_tau
+from capacity.layer.recall import check_tau, pair_logits
 
 if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer

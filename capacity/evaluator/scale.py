@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.layer.recall.threshold import check_tau
+from capacity.layer.recall import check_tau
 
 # Newton's method takes about ten
 MAX_STEPS = 200

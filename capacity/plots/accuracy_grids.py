@@ -12,7 +12,7 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.laws.grid import accuracy_grid
-from capacity.layer.recall.threshold import Threshold
+from capacity.layer.recall import Threshold
 from capacity.optional import needed_by, require_packages
 from capacity.plots.theme import LINE, WIDTH, figure_theme, require_drawable, save_figure
 

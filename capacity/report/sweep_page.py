@@ -12,7 +12,7 @@ from capacity.checks import Seed, integer_seed
 from capacity.evaluator.columns import accuracy_column
 from capacity.evaluator.laws.grid import accuracy_grid
 from capacity.evaluator.laws.law import memorised_runs
-from capacity.layer.recall.threshold import check_threshold
+from capacity.layer.recall import check_threshold
 from capacity.optional import needed_by
 from capacity.report.drawing.colours import hexadecimal, sequential
 from capacity.report.drawing.grid_pictures import grid_pictures

@@ -78,8 +78,7 @@ def attention(
     from capacity.transformer.activations.capturing import capture
     from capacity.transformer.activations.models.pretrained import inputs_of_text, load_pretrained
     from capacity.transformer.effective.attention import effective_attention
-    from capacity.transformer.few_tokens import on_few_tokens
-    from capacity.transformer.table import attention_table
+    from capacity.transformer.table import attention_table, on_few_tokens
 
     decodes = part in ("decoder", "cross")
     if decoder_text is not None and not decodes:
@@ -163,7 +162,7 @@ def _draw(
     import pandas as pd
 
     from capacity.plots import plot_attention
-    from capacity.transformer.few_tokens import all_independent
+    from capacity.transformer.table import all_independent
 
     layer, head = int(chosen["layer"]), int(chosen["head"])
     standard, left = (

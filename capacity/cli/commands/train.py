@@ -109,11 +109,10 @@ def train(
     from capacity.checks import MAX_SEED, require_integer
     from capacity.evaluator.accuracy import TAUS, fact_table
     from capacity.evaluator.columns import accuracy_column
-    from capacity.layer.compute import Compute, resolve_device
+    from capacity.layer.engines.registry import Compute, resolve_device
     from capacity.layer.model.config import LayerConfig
     from capacity.layer.model.storage import require_place
-    from capacity.layer.run.recipe import Recipe
-    from capacity.layer.run.starts import Starts
+    from capacity.layer.run.recipe import Recipe, Starts
     from capacity.sweep.plan import Run
     from capacity.sweep.training.one_run import train_and_tell
 

@@ -38,7 +38,7 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import accuracy_column, with_current_names
 from capacity.evaluator.laws.bootstrap import CLUSTERS, cluster_bootstrap, percentile_interval
-from capacity.layer.recall.threshold import Threshold
+from capacity.layer.recall import Threshold
 
 MAX_STEPS = 100
 PENALTY = 1e-6

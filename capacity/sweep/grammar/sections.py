@@ -21,7 +21,7 @@ from capacity.database.made.synthetic import random_database
 from capacity.database.policy import MultiPolicy
 from capacity.display import briefly_shown
 from capacity.errors import CapacityError, InvalidArgumentError, SweepError
-from capacity.layer.run.starts import Until
+from capacity.layer.run.recipe import Until
 from capacity.sweep.grammar.values import read_section, require_at_most
 
 # least and most, both allowed

@@ -18,8 +18,7 @@ import pyarrow as pa
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import current_name
 from capacity.layer.model.config import LayerConfig
-from capacity.layer.run.recipe import Recipe
-from capacity.layer.run.starts import NOT_TRIED, ONE_START
+from capacity.layer.run.recipe import NOT_TRIED, ONE_START, Recipe
 from capacity.sweep.storage.row_schema import (
     RUNS_SCHEMA,
     layer_columns,

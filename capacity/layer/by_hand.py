@@ -1,4 +1,4 @@
-"""Facts written into the weights of a layer, without training.
+"""Facts written into the weights of a layer by hand, without training.
 
 Two constructions, one for each circuit, memorise any functional database at any tau:
 
@@ -53,9 +53,8 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
-from capacity.layer.by_hand.construction_sizes import query_key_config
 from capacity.layer.model.attention_layer import AttentionLayer
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.config import LayerConfig, query_key_config
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -43,7 +43,7 @@ WHY: dict[str, str] = {
     "layer/model/storage.py: dtypes": "a layer has weights",
     "layer/run/recipe.py: every": "a layer has weights",
     "layer/run/recipe.py: plain": "a layer has weights",
-    "rank/cp/fit/normal_equations.py: words": "a sum's operands, and no sentence",
+    "rank/cp/levenberg_marquardt.py: words": "a sum's operands, and no sentence",
     "rank/verifier/checker.py: several": "the requirement is that there is none",
     "rank/verifier/conversion.py: known": "the choices of a field are constants",
     "rank/verifier/kinds/__init__.py: map(shown, forms)": "it has two views, or a reserved name",

@@ -231,7 +231,7 @@ def _word(read: Input) -> str:
 def _print(
     result: dict[str, Any], read: Input, bounds: Bounds, intervals: dict[str, RankInterval]
 ) -> None:
-    from capacity.rank.sentence import in_a_sentence
+    from capacity.rank.interval import in_a_sentence
 
     for interval in intervals.values():
         print(visible(in_a_sentence(interval)))

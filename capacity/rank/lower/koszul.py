@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 
 from capacity.exact.modular_rank import PRIME, rank_modulo
 from capacity.exact.types import Indices
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.shares import OF_A_FLATTENING
 from capacity.rank.verifier.argument import View

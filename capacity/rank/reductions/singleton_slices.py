@@ -25,7 +25,7 @@ import numpy as np
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.exact.types import Indices, Mask, lifted
-from capacity.rank.reductions.coefficients import Explicit, coefficients_of
+from capacity.rank.coefficients import Explicit, coefficients_of
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition

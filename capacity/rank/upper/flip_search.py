@@ -14,8 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from capacity.exact.types import Indices, IntegerFactors, Term, Vector, vector
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.upper.spanning_tree import (
     spanning_tree,

@@ -19,8 +19,7 @@ from capacity.display import briefly_shown
 from capacity.exact.factorization import factors
 from capacity.exact.modular_rank import ranks_of_differences
 from capacity.exact.types import Indices, Term, term, vector
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.tensor.structure import SMALL, root

@@ -8,7 +8,7 @@ from capacity.errors import MemoryBudgetError
 from capacity.rank import AlderStrassen, Cases, RankOneCompletion, RankOneLocus, View
 from capacity.rank.lower.rank_one_completions import spanning
 from capacity.rank.lower.rank_one_loci import linear_form
-from capacity.rank.reductions.core import concise_core
+from capacity.rank.reductions.subtensor import concise_core
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.algebra import n_maximal_ideals, products

@@ -18,10 +18,10 @@ from capacity.rank import (
     View,
     matrix_rank,
 )
-from capacity.rank.cp.exact.exact_fits import accepted
-from capacity.rank.cp.exact.krawczyk_box import enclose
-from capacity.rank.cp.fit.levenberg_marquardt import fit_cp, random_start
-from capacity.rank.reductions.core import concise_core
+from capacity.rank.cp.exact_fits import accepted
+from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
+from capacity.rank.cp.making_exact import enclose
+from capacity.rank.reductions.subtensor import concise_core
 from capacity.rank.verifier.kinds.maximal_rank import maximal_rank
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import why_not_diagonal
 from capacity.testing.arguments.area import Area

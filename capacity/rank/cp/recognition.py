@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.exact.types import Mask
-from capacity.rank.cp.exact.equations import Equations, Work
-from capacity.rank.cp.fit.normal_equations import Array
+from capacity.rank.cp.equations import Equations, Work
+from capacity.rank.cp.levenberg_marquardt import Array
 
 # digits that aren't trusted, of all that are computed
 GUARD = 70

@@ -26,8 +26,8 @@ from fractions import Fraction
 import numpy as np
 
 from capacity.exact.types import Indices, Mask
-from capacity.rank.cp.exact.equations import Equations, Work
-from capacity.rank.cp.fit.normal_equations import Array, Factors
+from capacity.rank.cp.equations import Equations, Work
+from capacity.rank.cp.levenberg_marquardt import Array, Factors
 
 # the numbers that coefficients are fixed to, and how far a coefficient goes out of its way rather
 # than to be fixed there

@@ -9,7 +9,7 @@ are moved to simple fractions a few at a time, and the others are fitted again:
 3. With the other factors rational, the last is the solution of a linear system over the rationals.
 
 The last step is in exact arithmetic, so rounding errors can't make the result wrong. This finds no
-algebraic numbers and fewer rational ones than `capacity.rank.cp.exact.explicit` does, but needs no
+algebraic numbers and fewer rational ones than `capacity.rank.cp.explicit` does, but needs no
 null spaces, which take too long for large tensors.
 """
 
@@ -20,10 +20,8 @@ from fractions import Fraction
 import numpy as np
 
 from capacity.exact.types import Indices, Mask, Term, vector
-from capacity.rank.cp.exact.equations import Work
-from capacity.rank.cp.exact.last_factor import last_factor
-from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp
-from capacity.rank.cp.fit.normal_equations import Array, Factors
+from capacity.rank.cp.equations import Work, last_factor
+from capacity.rank.cp.levenberg_marquardt import Array, Factors, Fit, fit_cp
 
 GRIDS: tuple[Array, ...] = (
     np.array([0.0, 1.0, -1.0]),
@@ -61,7 +59,7 @@ def exact_terms(
 
     Examples
     --------
-    >>> from capacity.rank.cp.fit.levenberg_marquardt import fit_cp, random_start
+    >>> from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
     >>> T = np.array([[[1, 2], [2, 4]], [[0, 0], [1, 1]]])
     >>> fit = fit_cp(T, random_start(T.shape, 2, np.random.default_rng(0)))
     >>> len(exact_terms(T, fit))

@@ -1,6 +1,6 @@
 """CP decompositions with a given number of terms, by one of several methods.
 
-Levenberg-Marquardt (`capacity.rank.cp.fit.levenberg_marquardt`) finds exact decompositions far more
+Levenberg-Marquardt (`capacity.rank.cp.levenberg_marquardt`) finds exact decompositions far more
 often than alternating least squares or gradient methods do (`benchmarks/results/cp_success.json`).
 The other methods serve for comparison, and for tensors that are too large for it.
 
@@ -24,8 +24,7 @@ from capacity.checks import Seed, integer_seed, require_choice, shown
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.optional import needed_by
-from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.fit.normal_equations import Factors, product
+from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, product, random_start
 from capacity.tensor.sparse import SparseTensor
 
 if TYPE_CHECKING:

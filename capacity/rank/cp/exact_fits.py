@@ -4,7 +4,7 @@ Fits are easy if there are more unknowns than equations: the numbers of terms fo
 are bisected, with few attempts each. From there the number of terms falls in steps that double
 after each success and return to one after a failure; the search ends when a step of one fails.
 
-Fits are made exact (`capacity.rank.cp.exact.making_exact`) at once where there are as many
+Fits are made exact (`capacity.rank.cp.making_exact`) at once where there are as many
 unknowns as equations, which is quick, and where the tensor is too large for explicit coefficients.
 Otherwise the fit with the fewest terms is, at the end, and if that fails, those with more terms
 are. Often the fewest terms are the easiest: the more terms, the larger the families of solutions,
@@ -23,12 +23,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from capacity.rank.cp.exact.making_exact import Exact, Target
-from capacity.rank.cp.exact.rationalize import EXACT_ENOUGH
-from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.fit.normal_equations import Factors
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, random_start
+from capacity.rank.cp.making_exact import Exact, Target
+from capacity.rank.cp.rationalize import EXACT_ENOUGH
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 
 Way: TypeAlias = Callable[[Fit], Exact | None]

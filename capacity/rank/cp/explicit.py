@@ -1,9 +1,9 @@
 """Exact decompositions with explicit coefficients, rational or algebraic, from numerical fits.
 
 A fit is moved within its family of solutions until its coefficients are recognisable
-(`capacity.rank.cp.exact.snapping`), refined to hundreds of digits, and recognised as fractions or
-as elements of one number field (`capacity.rank.cp.exact.recognition`), for all factors but the
-last. The last one is solved for exactly (`capacity.rank.cp.exact.last_factor`), so rounding errors
+(`capacity.rank.cp.snapping`), refined to hundreds of digits, and recognised as fractions or
+as elements of one number field (`capacity.rank.cp.recognition`), for all factors but the
+last. The last one is solved for exactly (`capacity.rank.cp.equations`), so rounding errors
 can't make the result wrong. Isolated solutions of a high degree remain out of reach.
 """
 
@@ -14,13 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from capacity.exact.types import AlgebraicTerm, Indices, Mask, sparse
-from capacity.rank.cp.exact.equations import Equations, Work
-from capacity.rank.cp.exact.last_factor import last_factor
-from capacity.rank.cp.exact.recognition import Field, recognised, refined
-from capacity.rank.cp.exact.snapping import snapped
-from capacity.rank.cp.fit.levenberg_marquardt import Fit
-from capacity.rank.cp.fit.normal_equations import Array
-from capacity.rank.reductions.coefficients import Explicit
+from capacity.rank.coefficients import Explicit
+from capacity.rank.cp.equations import Equations, Work, last_factor
+from capacity.rank.cp.levenberg_marquardt import Array, Fit
+from capacity.rank.cp.recognition import Field, recognised, refined
+from capacity.rank.cp.snapping import snapped
 from capacity.rank.verifier.argument_json import MOST_DIGITS
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
@@ -64,7 +62,7 @@ def explicit_terms(
     --------
     The tensor of a rotation by a right angle takes three terms, and any three fit:
 
-    >>> from capacity.rank.cp.fit.levenberg_marquardt import fit_cp, random_start
+    >>> from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
     >>> T = np.array([[[1, 0], [0, 1]], [[0, 1], [-1, 0]]])
     >>> fit = fit_cp(T, random_start(T.shape, 3, np.random.default_rng(0)))
     >>> found = explicit_terms(T, fit)

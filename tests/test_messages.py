@@ -18,7 +18,7 @@ WHY: dict[str, str] = {
     "checks.py: names": "a class of options has some",
     "cli/commands/verify.py: map(str, value)": "options that were given alone are written",
     "cli/selecting.py: found['contexts']": "options that were given alone are found",
-    "cli/messages/wrong_use.py: possible": "each command has --help",
+    "cli/messages.py: possible": "each command has --help",
     "database/choosing/selection.py: each": "the method returns before, where nothing is omitted",
     "database/describing/writing.py: values": "an example of several objects has two",
     "database/io/files/formats.py: map(shown, names)": "a format has a name",

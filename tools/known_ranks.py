@@ -3,7 +3,7 @@
     python -m tools.known_ranks
 
 The databases stand in ``tests/oracles.py``, and where their ranks come from in
-``capacity/testing/known/blocks.py``; tensors and their sources in
+``capacity/testing/known_blocks.py``; tensors and their sources in
 ``capacity/tensor/known.py``. Nothing that finds bounds knows these values.
 """
 
@@ -33,7 +33,7 @@ search uses none of the known ranks.
 
 ## Databases
 
-At each effort, with `effective_rank_interval` at `standard`; `capacity/testing/known/blocks.py` has
+At each effort, with `effective_rank_interval` at `standard`; `capacity/testing/known_blocks.py` has
 the sources of the known ranks.
 
 | database | facts | rank | quick | standard | thorough | lower by | upper by | effective rank |

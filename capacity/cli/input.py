@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from capacity.cli.completion import one_of
+from capacity.cli.help import READING, one_of
 from capacity.cli.output import named_path
-from capacity.cli.panels import READING
 from capacity.cli.selecting import Chosen, load_chosen
 from capacity.database.facts import Database
 from capacity.database.io.files.formats import FORMATS

@@ -22,13 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.tensor.coordinates import (
-    checked_shape,
-    collected,
-    integers,
-    products,
-    require_room,
-)
+from capacity.tensor.coordinates import checked_shape, collected, integers, products, require_room
 from capacity.tensor.sparse import SparseTensor
 
 

@@ -29,12 +29,7 @@ from matplotlib.figure import Figure
 
 from capacity import Database
 from capacity.evaluator import CertifiedRecall, certified_recall, stored_bits
-from capacity.layer import (
-    AttentionLayer,
-    NumberFormat,
-    store_in_query_key,
-    store_in_value_output,
-)
+from capacity.layer import AttentionLayer, NumberFormat, store_in_query_key, store_in_value_output
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.progress import bar
 from experiments.bits.retuned import balanced, best, rounded

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from capacity.cli.help import ANALYSIS, OUTPUT
 from capacity.cli.output import Json, print_json
-from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner

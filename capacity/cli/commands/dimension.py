@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.completion import one_of
+from capacity.cli.help import ANALYSIS, OUTPUT, SEARCH, one_of
 from capacity.cli.output import File, FormatOption, Json, MultiOption, new_folder, print_json
-from capacity.cli.panels import ANALYSIS, OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.embedding.queries import Task
 from capacity.progress import spinner

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from capacity.cli.help import COMPUTE, OUTPUT
 from capacity.cli.output import DeviceOption, Json, print_json
-from capacity.cli.panels import COMPUTE, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar

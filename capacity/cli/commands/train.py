@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from capacity.cli.help import LAYER, OUTPUT, TRAINING
 from capacity.cli.output import (
     TABLES,
     DeviceOption,
@@ -23,7 +24,6 @@ from capacity.cli.output import (
     write_table,
     write_text,
 )
-from capacity.cli.panels import LAYER, OUTPUT, TRAINING
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages

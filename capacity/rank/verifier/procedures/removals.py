@@ -16,13 +16,7 @@ from capacity.rank.verifier.procedures.sparse_removals import (
     cost_of_sparse_removals,
     require_sparse_removals,
 )
-from capacity.rank.verifier.view import (
-    ENTRY,
-    Removed,
-    require_indices,
-    sparse_view,
-    view_tensor,
-)
+from capacity.rank.verifier.view import ENTRY, Removed, require_indices, sparse_view, view_tensor
 from capacity.tensor.coordinates import distinct
 
 # budget for each entry of the view and four modes, and for each slice that is removed

@@ -14,7 +14,7 @@ from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.tensor.structure import is_complete
 from capacity.testing.choices import Choices
-from capacity.testing.known.blocks import Block, Place, thick, thin
+from capacity.testing.known_blocks import Block, Place, thick, thin
 
 Dense = NDArray[np.int64]
 

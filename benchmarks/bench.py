@@ -25,7 +25,7 @@ from record import commit
 from rich.console import Console
 from rich.table import Table
 
-from capacity.installation.hardware import THREADS
+from capacity.installation.parts import THREADS
 
 LIMITS = Path(__file__).parent / "limits.toml"
 # how far beyond its limit a figure may be, and how often it is tried

@@ -21,7 +21,7 @@ from record import write
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from capacity.rank.cp.fit.decompose import one_fit
+from capacity.rank.cp.decompose import one_fit
 from tests.oracles import KNOWN_RANKS
 
 STARTS = 10

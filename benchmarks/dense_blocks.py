@@ -32,8 +32,7 @@ from real_graphs import SEEDS, generated
 from record import run_all, write
 
 from capacity.database import load
-from capacity.exact.modular_rank import rank_modulo
-from capacity.exact.prime import PRIME
+from capacity.exact.modular_rank import PRIME, rank_modulo
 from capacity.rank import rank_interval
 from capacity.rank.lower.koszul import koszul_matrix
 from capacity.rank.upper.fiber_cover import fiber_cover

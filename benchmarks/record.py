@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from digests import digest_here, registered
 from rich.progress import track
 
-from capacity.installation.hardware import THREADS
+from capacity.installation.parts import THREADS
 
 RESULTS = Path(__file__).parent / "results"
 Task = TypeVar("Task")

@@ -25,8 +25,8 @@ from record import run_all, write
 
 from capacity.database import Database, random_database
 from capacity.rank import RankAnalysis, cp_estimate
-from capacity.rank.cp.exact.exact_fits import accepted
-from capacity.rank.cp.fit.levenberg_marquardt import fit_cp, random_start
+from capacity.rank.cp.exact_fits import accepted
+from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.verifier.checker import verify
 
 STARTS = 2

@@ -52,8 +52,8 @@ from capacity.rank.verifier.checker import verify
 from capacity.testing.arguments.combined import drawn_certificate
 from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
-from capacity.testing.drawn.small_databases import hard_database
-from capacity.testing.known.databases import known_effective_rank, known_rank
+from capacity.testing.drawn import hard_database
+from capacity.testing.known_databases import known_effective_rank, known_rank
 from tests.second_checker import second_checker
 
 STRONG = (

@@ -16,7 +16,7 @@ from .checks import Seed as Seed
 from .database.facts import Database as Database
 from .database.io.readers import load as load
 from .embedding.families import dimension as dimension
-from .evaluator.recall.accuracy import evaluate as evaluate
+from .evaluator.accuracy import evaluate as evaluate
 from .layer.model.attention_layer import AttentionLayer as AttentionLayer
 from .layer.model.config import LayerConfig as LayerConfig
 from .layer.run.recipe import Recipe as Recipe

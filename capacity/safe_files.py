@@ -4,6 +4,10 @@ The library opens all files by name through this module. A file to read must be 
 input: opening a named pipe without a writer blocks endlessly, and a device may have no end. A file
 is written whole or not at all: under a unique temporary name, synced to the disk, and then renamed
 in one step. What a killed process has left under such a name goes when the file is next written.
+
+A lock shows that a file of this process is in use, and ends with it, even killed. It is the
+system's (``flock``): of an open file, not of a number of a process, which another may have by now.
+Windows has none of them.
 """
 
 from __future__ import annotations
@@ -15,13 +19,68 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
 from capacity.errors import LeftoverWarning, StorageError, warn_caller
-from capacity.file_locks import abandoned, claim
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
+
+
+def claim(descriptor: int, *, wait: bool = False) -> bool | None:
+    """Lock an open file until it is closed.
+
+    Parameters
+    ----------
+    descriptor : int
+        The file, open for writing.
+    wait : bool
+        Whether to wait until no other process has it locked.
+
+    Returns
+    -------
+    bool or None
+        Whether no other process had locked it; None if the system, or the disk, has no locks.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+@contextmanager
+def abandoned(path: Path) -> Generator[bytes | None, None, None]:
+    """Open a file if it is of this user and no process has claimed it, and keep it claimed.
+
+    Yields
+    ------
+    bytes or None
+        How the file begins; None if it is in use, of somebody else, a link, or can't be told.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, AttributeError):
+        # Windows lacks such flags
+        yield None
+        return
+    try:
+        info = os.fstat(descriptor)
+        own = stat.S_ISREG(info.st_mode) and info.st_uid == os.getuid()
+        yield os.read(descriptor, 2**10) if own and claim(descriptor) else None
+    finally:
+        os.close(descriptor)
+
 
 # names of standard input
 STANDARD_INPUT = ("-", "/dev/stdin")

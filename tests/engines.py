@@ -14,9 +14,9 @@ import pytest
 
 from capacity.database import Database
 from capacity.layer import Compute, Engine, LayerConfig, Recipe, Training
+from capacity.layer.engines.engine import Workload, why_not_whole
 from capacity.layer.engines.fused.engine import run_weights
 from capacity.layer.engines.registry import engine_named, engine_names
-from capacity.layer.engines.workload import Workload, why_not_whole
 from capacity.layer.packed import PackedLayers, train_together
 
 SMALL = LayerConfig(4, 2, 2, 3)

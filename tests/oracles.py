@@ -1,6 +1,6 @@
 """Known answers: databases whose rank is a theorem, and the paper's examples.
 
-Where the value comes from stands beside it, or in `capacity.testing.known.blocks`; none of these
+Where the value comes from stands beside it, or in `capacity.testing.known_blocks`; none of these
 values enters what bounds ranks.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from capacity.database.facts import Database
-from capacity.testing.known import blocks as blocks
+from capacity.testing import known_blocks as blocks
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import bench
 from benchmarks.headlines import FIGURES
 from benchmarks.headlines.figure import Figure
-from capacity.installation.hardware import THREADS
+from capacity.installation.parts import THREADS
 
 
 def counted(kind: Any, values: list[float]) -> tuple[Figure, list[float]]:

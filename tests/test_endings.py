@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from benchmarks import soak_sweep
-from capacity.cli.endings import ended_by_signals
+from capacity.cli.process import ended_by_signals
 from capacity.database.facts import Database
 from capacity.sweep.training import one_run
 from tests.oracles import EXAMPLES, ROOT

@@ -21,7 +21,7 @@ ALLOWED = {
         "a stream says that it ended too early; the function that reads it tells the user",
     ("capacity/optional.py", "AttributeError"):
         "Python asks for it: hasattr and import rest on it",
-    ("capacity/cli/endings.py", "KeyboardInterrupt"):
+    ("capacity/cli/process.py", "KeyboardInterrupt"):
         "other signals end a command as Ctrl-C does",
     ("capacity/rank/interval.py", "KeyboardInterrupt"):
         "Ctrl-C, which a search has kept in its interval",

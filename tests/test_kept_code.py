@@ -27,7 +27,7 @@ _ASKED = """
 import sys
 from pathlib import Path
 import numpy as np
-from capacity.installation.compiled import compiled_code
+from capacity.installation.parts import compiled_code
 from capacity.kept_code import is_kept
 import capacity
 package = Path(capacity.__file__).parent

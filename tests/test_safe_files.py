@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from capacity import file_locks, safe_files
+from capacity import safe_files
 from capacity.cli import main
 from capacity.database import load
 from capacity.errors import DatabaseFormatError, LeftoverWarning, StorageError
-from capacity.file_locks import claim
-from capacity.safe_files import read_file, remove_parts, require_regular, write_whole
+from capacity.safe_files import claim, read_file, remove_parts, require_regular, write_whole
 from tests.oracles import EXAMPLES, ROOT
 
 FIGURE_1 = EXAMPLES / "figure-1.ttl"
@@ -229,7 +228,7 @@ def test_a_part_that_is_taken_for_abandoned_as_it_is_made_is_made_again(
 def test_files_are_written_where_the_system_has_no_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_locks, "fcntl", None)
+    monkeypatch.setattr(safe_files, "fcntl", None)
     left = tmp_path / f".a.{'0' * 32}.part"
     left.write_text("")
     write_whole(tmp_path / "a", b"mine")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from capacity.rank.lower import independent_sets
 from capacity.rank.upper import spanning_tree
-from capacity.tensor import graphs
+from capacity.tensor import structure
 
 Answer = Callable[[], Any]
 
@@ -35,7 +35,7 @@ def edges(n: int, m: int) -> st.SearchStrategy[list[tuple[int, int]]]:
 @given(edges(20, 20))
 def test_components_of_small_graphs_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
     tails, heads = np.array(pairs).T
-    mine, theirs = both(graphs, lambda: graphs.connected_labels(tails, heads, 20))
+    mine, theirs = both(structure, lambda: structure.connected_labels(tails, heads, 20))
     assert (mine == theirs).all()
 
 

@@ -39,8 +39,8 @@ from capacity.testing import (
 )
 from capacity.testing.arguments.combined import KINDS, drawn_certificate
 from capacity.testing.choices import Choices
-from capacity.testing.drawn.small_databases import hard_database
-from capacity.testing.known.databases import known_rank
+from capacity.testing.drawn import hard_database
+from capacity.testing.known_databases import known_rank
 from tests.oracles import database, figure_1
 from tests.tiers import examples
 

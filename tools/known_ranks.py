@@ -3,8 +3,8 @@
     python -m tools.known_ranks
 
 The databases stand in ``tests/oracles.py``, and where their ranks come from in
-``capacity/testing/known/blocks.py``; tensors and their sources in
-``capacity/tensor/families/known.py``. Nothing that finds bounds knows these values.
+``capacity/testing/known_blocks.py``; tensors and their sources in
+``capacity/tensor/known.py``. Nothing that finds bounds knows these values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ search uses none of the known ranks.
 
 ## Databases
 
-At each effort, with `effective_rank_interval` at `standard`; `capacity/testing/known/blocks.py` has
+At each effort, with `effective_rank_interval` at `standard`; `capacity/testing/known_blocks.py` has
 the sources of the known ranks.
 
 | database | facts | rank | quick | standard | thorough | lower by | upper by | effective rank |
@@ -43,7 +43,7 @@ TENSORS = """
 ## Tensors
 
 The tensors of [`capacity.tensor.KNOWN_RANKS`](api/capacity.tensor.md#known_ranks), with their ranks
-over the reals; their sources stand in `capacity/tensor/families/known.py`. Of some an interval is
+over the reals; their sources stand in `capacity/tensor/known.py`. Of some an interval is
 known. [Bound the rank of your own tensor](how-to/own-tensor.md) begins with such a tensor.
 
 | tensor | shape | rank | quick | standard | lower by | upper by | source |

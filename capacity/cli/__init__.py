@@ -33,18 +33,16 @@ from capacity.cli.commands import (
     train,
     verify,
 )
-from capacity.cli.completion import ASKED
-from capacity.cli.endings import INTERRUPTED, ended_by_signals
-from capacity.cli.messages.advice import in_options
-from capacity.cli.messages.wrong_use import wrong_use
-from capacity.cli.panels import FACTS, INSTALLATION, LAYERS, MODELS, PAGES, epilog
-from capacity.cli.streams import Output, OutputError, standard_streams
-from capacity.errors import (
-    AnnotationWarning,
-    CapacityError,
-    MultiValuedWarning,
-    PrecisionWarning,
+from capacity.cli.help import ASKED, FACTS, INSTALLATION, LAYERS, MODELS, PAGES, epilog
+from capacity.cli.messages import in_options, wrong_use
+from capacity.cli.process import (
+    INTERRUPTED,
+    Output,
+    OutputError,
+    ended_by_signals,
+    standard_streams,
 )
+from capacity.errors import AnnotationWarning, CapacityError, MultiValuedWarning, PrecisionWarning
 from capacity.visible import visible
 
 # what shells report of a program that a broken pipe ends: 128 + SIGPIPE

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.help import COUNTING
 from capacity.cli.output import named_path
-from capacity.cli.panels import COUNTING
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar

@@ -10,16 +10,15 @@ from typing import Annotated
 
 import typer
 
-from capacity.cli.completion import one_of
+from capacity.cli.help import READING, one_of
 from capacity.cli.output import named_path
-from capacity.cli.panels import READING
 from capacity.cli.selecting import Chosen, load_chosen
 from capacity.database.facts import Database
 from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.reading_limits import Limits
-from capacity.tensor.files.reading import SUFFIXES, parse_tensor
+from capacity.tensor.files import SUFFIXES, parse_tensor
 from capacity.tensor.sparse import SparseTensor
 
 TENSOR_FORMATS = ("npy", "tns")

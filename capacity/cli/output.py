@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.completion import one_of
-from capacity.cli.panels import CHOOSING, COMPUTE, OUTPUT, READING
+from capacity.cli.help import CHOOSING, COMPUTE, OUTPUT, READING, one_of
 from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError

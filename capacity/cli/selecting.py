@@ -12,8 +12,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
-from capacity.cli.completion import one_of
-from capacity.cli.panels import CHOOSING, READING
+from capacity.cli.help import CHOOSING, READING, one_of
 from capacity.database.choosing.selection import KeepOrDrop, Selection, SelectionOptions
 from capacity.database.facts import Database
 from capacity.database.io.table_options import TableForm

@@ -12,8 +12,8 @@ import typer
 
 from capacity.checks import megabytes
 from capacity.cli.endpoints import Address, count_address, graph_json, refuse_timeout
+from capacity.cli.help import COUNTING
 from capacity.cli.output import print_json
-from capacity.cli.panels import COUNTING
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar

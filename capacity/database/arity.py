@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from capacity.checks import require_integer
 from capacity.errors import InvalidArgumentError
-from capacity.tensor.entries.coordinates import LARGEST_ORDER
+from capacity.tensor.coordinates import LARGEST_ORDER
 
 # a key and an object at least, and a mode of the tensor for each column
 LEAST, MOST = 2, LARGEST_ORDER

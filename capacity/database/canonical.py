@@ -19,7 +19,7 @@ from capacity.database.terms.columns import TermColumns, json_lines
 from capacity.database.terms.nodes import as_term
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # facts that are hashed at once
 _ROWS = 2**16

@@ -13,7 +13,7 @@ from capacity.database.policy import MultiPolicy, check_policy, multi_valued_war
 from capacity.database.source import Source
 from capacity.database.terms.columns import TermColumns, UnsortedTerms
 from capacity.errors import warn_caller
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # bits of the integers that tuples are packed into
 _MOST = 62

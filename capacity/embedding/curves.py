@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from capacity.exact.types import Indices, Spend, free
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # pairs of columns that share a row, which are compared for an order
 MOST_PAIRS = 5_000_000

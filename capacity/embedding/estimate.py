@@ -17,7 +17,7 @@ from scipy.special import gammaln
 
 from capacity.display import briefly_shown
 from capacity.embedding.graph_counts import Counts
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 BITS = 2
 # share of objects with a single fact above which there is no estimate

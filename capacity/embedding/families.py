@@ -8,14 +8,13 @@ from typing import get_args
 from capacity.checks import Seed, integer_seed, require_choice
 from capacity.database import Database
 from capacity.embedding.estimate import estimate
-from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.model import Model, Reason, Side
 from capacity.embedding.models import MODELS, models_of
+from capacity.embedding.proofs import Witness
 from capacity.embedding.quantities import Quantities
+from capacity.embedding.queries import QueryGraph, Task
 from capacity.embedding.results.result import Dimension
-from capacity.embedding.tasks import Task
 from capacity.embedding.verifier.scores import is_witness
-from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import InvalidArgumentError
 from capacity.progress import Progress
 from capacity.rank import Effort

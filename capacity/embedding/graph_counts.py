@@ -2,6 +2,14 @@
 
 Each is computed when it is first asked for, and says before what it takes. Nothing is searched but
 orders of objects, subjects and relations, which need no trust: sign changes are counted along them.
+
+Among the ranks are the sizes of models whose scores are the facts themselves, 0 and 1. With H and E
+arbitrary, T = H E^T is the tensor if and only if their width is at least the rank of its object
+unfolding. If an entity has one vector on both sides, the columns of every T_q and of every T_q^T
+lie in the span of these vectors; so RESCAL (E W_q E^T) and TuckER need the *joint* rank, that of
+the subject unfolding beside the object unfolding, with a row for each entity. It is enough, too:
+with E a basis of that space, W_q = E^+ T_q (E^+)^T. TuckER's relation vectors need the rank of the
+relation unfolding likewise. All of them are exact (`capacity.exact.ranks`).
 """
 
 from __future__ import annotations
@@ -16,19 +24,54 @@ import numpy as np
 from capacity.database import Database
 from capacity.display import briefly_shown
 from capacity.embedding.curves import changes_of_rows, has_gap, seriated, sign_changes
-from capacity.embedding.exact_sizes import joint_rank
-from capacity.embedding.graphs.one_way import (
+from capacity.embedding.one_way import (
     Obstruction,
     asymmetric_relations,
     one_way_cycles,
     one_way_paths,
 )
-from capacity.embedding.graphs.queries import QueryGraph
-from capacity.embedding.signs.proofs import SignProof
+from capacity.embedding.proofs import SignProof
+from capacity.embedding.queries import QueryGraph
 from capacity.exact.ranks import sparse_rank, sparse_rank_by_group
-from capacity.exact.types import Indices, free
-from capacity.tensor.graphs import connected_labels
-from capacity.tensor.structure import unfolding_entries
+from capacity.exact.types import Indices, Spend, free
+from capacity.tensor.structure import connected_labels, unfolding_entries
+
+
+def joint_rank(graph: QueryGraph, *, spend: Spend = free) -> int:
+    """Rank of the subject unfolding beside the object unfolding, by entities that are shared.
+
+    Parameters
+    ----------
+    graph : QueryGraph
+        The facts.
+    spend : callable
+        Is told the steps and bytes of the work before each part of it, and may refuse it.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the entities aren't shared.
+    MemoryBudgetError
+        If a part that has to be dense exceeds its budget.
+
+    Examples
+    --------
+    >>> from capacity import Database
+    >>> db = Database.from_triples([("a", "p", "b"), ("b", "p", "c")])
+    >>> joint_rank(QueryGraph.of(db))
+    3
+    """
+    s, q, o = graph.triples.T
+    n = graph.n_entities
+    width = graph.shape[1] * n
+    rows = np.concatenate([s, o])
+    columns = np.concatenate([q * n + o, width + q * n + s])
+    return sparse_rank(rows, columns, spend=spend)
+
 
 # groups up to which an order is sought for each
 MOST_ORDERS = 2_000

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from capacity.display import briefly_shown
 from capacity.embedding.graph_counts import Counts
-from capacity.embedding.graphs.one_way import Obstruction
-from capacity.embedding.signs.proofs import SignProof
-from capacity.embedding.tasks import Task
+from capacity.embedding.one_way import Obstruction
+from capacity.embedding.proofs import SignProof
+from capacity.embedding.queries import Task
 
 Side: TypeAlias = Literal["necessary", "sufficient", "impossible"]
 Certificate: TypeAlias = SignProof | tuple[Obstruction, ...]

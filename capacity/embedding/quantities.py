@@ -8,10 +8,15 @@ from functools import cached_property
 
 from capacity.display import briefly_shown
 from capacity.embedding.graph_counts import Counts
-from capacity.embedding.signs.matrices import SignMatrix, of_comparisons, of_objects, of_queries
-from capacity.embedding.signs.proofs import SignProof
-from capacity.embedding.signs.shattered import shattered
-from capacity.embedding.signs.spectral import small_norm
+from capacity.embedding.proofs import SignProof
+from capacity.embedding.signs import (
+    SignMatrix,
+    of_comparisons,
+    of_objects,
+    of_queries,
+    shattered,
+    small_norm,
+)
 from capacity.rank import Certificate, Effort, RankInterval, effective_rank_interval, rank_interval
 
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 from capacity.checks import require_integer
 from capacity.display import briefly_shown
-from capacity.embedding.graphs.queries import QueryGraph
+from capacity.embedding.queries import QueryGraph
 from capacity.errors import InvalidArgumentError
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256)
 

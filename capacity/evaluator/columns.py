@@ -3,7 +3,7 @@
 The name of a column for the threshold tau ends in p and the decimals of tau, at least two:
 ``accuracy_p95`` is the share of facts whose object has probability 0.95 or more, and
 ``accuracy_p999`` that for 0.999. SQL and pandas accept such names without quotes. ``accuracy_p50``
-is the share with a probability *above* one half (`capacity.evaluator.recall.accuracy`).
+is the share with a probability *above* one half (`capacity.evaluator.accuracy`).
 
 Tables of schema 2 have ``accuracy_0.95`` and ``scale_0.95`` instead.
 """
@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING
 
 from capacity.errors import InvalidArgumentError
-from capacity.layer.recall.threshold import Threshold, check_tau, check_threshold
+from capacity.layer.recall import Threshold, check_tau, check_threshold
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -40,7 +40,7 @@ from scipy.sparse import coo_array, csr_array
 from capacity.errors import MemoryBudgetError
 from capacity.exact.elimination import LARGEST_ENTRY, eliminate
 from capacity.exact.types import Indices, Spend, free
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 DENSE_BUDGET = 2**31
 # a flint entry is one 64-bit word, and while it is converted also a Python int

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.exact.prime import PRIME
 from capacity.kept_code import kept
 
+# the prime of `capacity.exact.modular_rank`, on whose form the arithmetic rests
+PRIME = 2**31 - 1
 P, BITS = np.uint64(PRIME), np.uint64(31)
 
 

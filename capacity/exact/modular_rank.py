@@ -12,9 +12,10 @@ import flint
 import numpy as np
 
 from capacity.exact.compilation import pays_to_compile
-from capacity.exact.prime import PRIME
 from capacity.exact.types import Indices
 
+# sums of products of two residues fit 64 bits
+PRIME = 2**31 - 1
 # steps of `capacity.exact.compilation` for an entry that flint reads and eliminates
 ENTRY = 3
 # with which all of its module is compiled

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.exact.types import Indices, Spend, free
-from capacity.tensor.entries.coordinates import compacted, stable_order
-from capacity.tensor.graphs import connected_labels
+from capacity.tensor.coordinates import compacted, stable_order
+from capacity.tensor.structure import connected_labels
 
 # steps and bytes for an entry in a round of peeling, and steps for comparing it with others
 ROUND, ENTRY_BYTES, COMPARED = 20, 200, 300

@@ -12,9 +12,19 @@ from typing import Any
 
 from capacity._version import __version__
 from capacity.installation.clashes import Clash, clashes
-from capacity.installation.compiled import CompiledCode, compiled_code
-from capacity.installation.hardware import Device, Gpu, Processor, gpu, processor
-from capacity.installation.packages import BASE, Extra, extras, versions
+from capacity.installation.parts import (
+    BASE,
+    CompiledCode,
+    Device,
+    Extra,
+    Gpu,
+    Processor,
+    compiled_code,
+    extras,
+    gpu,
+    processor,
+    versions,
+)
 from capacity.visible import visible
 
 

@@ -15,18 +15,14 @@ from torch import Tensor, nn
 from capacity.checks import Seed, generator, shown
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.layer.compute import Compute
-from capacity.layer.engines.engine import Engine, RunMany, loaded
-from capacity.layer.engines.workload import Workload
+from capacity.layer.engines.engine import Engine, RunMany, Workload, loaded
+from capacity.layer.engines.registry import Compute
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.packed import train_together, weights_of
-from capacity.layer.recall.predictions import pair_logits
-from capacity.layer.recall.recalled import recalled
-from capacity.layer.recall.threshold import Threshold
-from capacity.layer.run.recipe import Recipe, Training
+from capacity.layer.recall import Threshold, pair_logits, recalled
+from capacity.layer.run.recipe import NOT_TRIED, Recipe, Starts, Training, Until
 from capacity.layer.run.snapshots import NO_SNAPSHOTS
-from capacity.layer.run.starts import NOT_TRIED, Starts, Until
 from capacity.layer.training import engine_of, forget_gradients, held_still
 
 

@@ -14,17 +14,14 @@ from functools import partial
 from capacity.checks import Seed, generator, require_integer, shown
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.layer.compute import Compute
-from capacity.layer.engines.engine import Engine, loaded
-from capacity.layer.engines.followed import followed
+from capacity.layer.engines.engine import Engine, Workload, loaded
 from capacity.layer.engines.proof import require_proven
-from capacity.layer.engines.registry import engine_for
-from capacity.layer.engines.workload import Workload
+from capacity.layer.engines.registry import Compute, engine_for
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.tensor import require_same_vocabulary
 from capacity.layer.packed import weights_of
 from capacity.layer.run.recipe import Recipe, Training
-from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots, followed
 from capacity.progress import Progress
 
 

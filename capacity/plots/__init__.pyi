@@ -4,8 +4,8 @@ from .attention_patterns import plot_attention as plot_attention
 from .circuit_figures import plot_circuits as plot_circuits
 from .circuit_figures import plot_pair as plot_pair
 from .fact_tables import plot_database as plot_database
-from .files import require_drawable as require_drawable
-from .files import save_figure as save_figure
 from .matrices import plot_matrices as plot_matrices
 from .theme import figure_theme as figure_theme
+from .theme import require_drawable as require_drawable
+from .theme import save_figure as save_figure
 from .training_curves import plot_training as plot_training

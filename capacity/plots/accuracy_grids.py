@@ -12,10 +12,9 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.laws.grid import accuracy_grid
-from capacity.layer.recall.threshold import Threshold
+from capacity.layer.recall import Threshold
 from capacity.optional import needed_by, require_packages
-from capacity.plots.files import require_drawable, save_figure
-from capacity.plots.theme import LINE, WIDTH, figure_theme
+from capacity.plots.theme import LINE, WIDTH, figure_theme, require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

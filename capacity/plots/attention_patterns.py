@@ -10,8 +10,8 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
-from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.matrices import plain
+from capacity.plots.theme import require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

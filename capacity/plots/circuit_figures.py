@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from capacity.database.facts import Database
 from capacity.database.terms.term import Term
-from capacity.evaluator.inside.circuits import PairAnswer, circuit_tables, pair_answer
+from capacity.evaluator.circuits import PairAnswer, circuit_tables, pair_answer
 from capacity.optional import needed_by
-from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.matrices import (
     BAR,
     CELL,
@@ -21,7 +20,7 @@ from capacity.plots.matrices import (
     require_legible,
     short,
 )
-from capacity.plots.theme import COLOURS, figure_theme
+from capacity.plots.theme import COLOURS, figure_theme, require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

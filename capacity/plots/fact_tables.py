@@ -12,9 +12,8 @@ from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
-from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.matrices import NAME, plain, short
-from capacity.plots.theme import COLOURS, figure_theme
+from capacity.plots.theme import COLOURS, figure_theme, require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,7 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
-from capacity.plots.files import require_drawable, save_figure
-from capacity.plots.theme import figure_theme
+from capacity.plots.theme import figure_theme, require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,7 @@ from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.run.recipe import Training
 from capacity.optional import needed_by
-from capacity.plots.files import require_drawable, save_figure
-from capacity.plots.theme import COLOURS, figure_theme
+from capacity.plots.theme import COLOURS, figure_theme, require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

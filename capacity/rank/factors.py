@@ -24,9 +24,9 @@ from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.display import briefly_shown, table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.exact.sparse_terms import vector
+from capacity.exact.types import vector
 from capacity.optional import needed_by
-from capacity.rank.algebraic import AlgebraicNumber
+from capacity.rank.coefficients import AlgebraicNumber
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.checker import Verdict, verify

@@ -9,14 +9,13 @@ from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.report.drawing.attention_pictures import Head, Patterns, pictures
 from capacity.report.drawing.colours import hexadecimal, signed
-from capacity.report.rendering import rendered
-from capacity.report.tables import Cell, Column, Table, table
+from capacity.report.rendering import Cell, Column, Table, rendered, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from capacity.transformer.activations.records.cache import ActivationCache
-    from capacity.transformer.effective.layer import EffectiveMode
+    from capacity.transformer.effective.attention import EffectiveMode
 
 _MODES: tuple[EffectiveMode, ...] = ("plain", "simplex", "causal")
 _WORDS = {
@@ -70,9 +69,8 @@ def attention_report(
     (True, False)
     """
     require_packages("A report of a model", LAYERS, "layers")
-    from capacity.transformer.effective.attention import effective_attention
-    from capacity.transformer.effective.layer import effective_share
-    from capacity.transformer.identifiability.table import identifiability_table
+    from capacity.transformer.effective.attention import effective_attention, effective_share
+    from capacity.transformer.identifiability.nullity import identifiability_table
 
     n = captured.layers[0].pattern.shape[-1]
     if len(captured.mask) != 1 or not bool(captured.key_mask.all()) or len(tokens) != n:

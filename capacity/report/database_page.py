@@ -23,8 +23,7 @@ from capacity.rank.analysis import RankAnalysis
 from capacity.rank.effort import Effort
 from capacity.report.drawing.bound_marks import bound_marks
 from capacity.report.holding import holding_layer, smallest_embedding
-from capacity.report.rendering import rendered
-from capacity.report.tables import Cell, Column, Table, cell, sentence, table
+from capacity.report.rendering import Cell, Column, Table, cell, rendered, sentence, table
 
 # bytes of all files of a page together; a page should be sent by mail
 MOST_BYTES = 200_000

@@ -9,8 +9,7 @@ from capacity.checks import MAX_SIZE
 from capacity.database.facts import Database
 from capacity.embedding.results.result import Dimension
 from capacity.evaluator.laws.size_law import HeldSize, held_size
-from capacity.layer.by_hand.construction_sizes import query_key_config
-from capacity.layer.model.config import LayerConfig, layer_rank_assumed
+from capacity.layer.model.config import LayerConfig, layer_rank_assumed, query_key_config
 
 # of the layer to begin with
 MOST_HEADS = 6

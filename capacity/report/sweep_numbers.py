@@ -10,14 +10,13 @@ import numpy as np
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import accuracy_column, thresholds
 from capacity.evaluator.laws.bootstrap import CLUSTERS, mean_interval
-from capacity.evaluator.laws.factor import CapacityFactor, capacity_factor
 from capacity.evaluator.laws.grid import DATABASE_BIN, LAYER_BIN, accuracy_grid
-from capacity.evaluator.laws.law import memorised_runs
+from capacity.evaluator.laws.law import CapacityFactor, capacity_factor, memorised_runs
 from capacity.evaluator.laws.size_law import LAYER_SIZES, fit_size_law
-from capacity.layer.recall.threshold import Threshold
+from capacity.layer.recall import Threshold
 from capacity.report.drawing.colours import hexadecimal, sequential
 from capacity.report.drawing.line_charts import Chart, Dot, Point, Scale, chart
-from capacity.report.tables import Column, Table, table
+from capacity.report.rendering import Column, Table, table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,11 +12,11 @@ from capacity.checks import Seed, integer_seed
 from capacity.evaluator.columns import accuracy_column
 from capacity.evaluator.laws.grid import accuracy_grid
 from capacity.evaluator.laws.law import memorised_runs
-from capacity.layer.recall.threshold import check_threshold
+from capacity.layer.recall import check_threshold
 from capacity.optional import needed_by
 from capacity.report.drawing.colours import hexadecimal, sequential
 from capacity.report.drawing.grid_pictures import grid_pictures
-from capacity.report.rendering import rendered
+from capacity.report.rendering import Column, Table, rendered, sentence, table
 from capacity.report.sweep_numbers import (
     accuracy_curves,
     exponents,
@@ -26,7 +26,6 @@ from capacity.report.sweep_numbers import (
     named_thresholds,
     statuses,
 )
-from capacity.report.tables import Column, Table, sentence, table
 from capacity.sweep.storage.manifest import manifests
 from capacity.sweep.storage.runs_table import load
 

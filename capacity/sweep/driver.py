@@ -21,11 +21,11 @@ from capacity.database.facts import Database
 from capacity.errors import SweepError, warn_caller
 from capacity.layer.engines.registry import engines_named
 from capacity.progress import Progress
+from capacity.sweep.estimates import TimeLeft
 from capacity.sweep.plan import Run, task_seconds, tasks_of
 from capacity.sweep.storage.records import DamagedFileError
 from capacity.sweep.storage.row_schema import Row
 from capacity.sweep.storage.store import Store
-from capacity.sweep.time_left import TimeLeft
 from capacity.sweep.training.one_run import database_ranks, timed_rows
 from capacity.sweep.waiting_rows import WaitingRows
 from capacity.sweep.workers.pool import Executor, Outcome, in_this_process

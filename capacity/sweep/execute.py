@@ -12,7 +12,7 @@ from pathlib import Path
 
 from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.layer.compute import Device, resolve_device
+from capacity.layer.engines.registry import Device, resolve_device
 from capacity.progress import Progress
 from capacity.sweep.plan import Plan
 from capacity.sweep.storage.manifest import environment

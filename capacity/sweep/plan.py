@@ -19,13 +19,11 @@ from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import SweepError
-from capacity.evaluator.recall.accuracy import TAUS
-from capacity.layer.compute import Compute, Device
-from capacity.layer.engines.registry import engine_for, engine_named
-from capacity.layer.engines.workload import Workload
+from capacity.evaluator.accuracy import TAUS
+from capacity.layer.engines.engine import Workload
+from capacity.layer.engines.registry import Compute, Device, engine_for, engine_named
 from capacity.layer.model.config import LayerConfig
-from capacity.layer.run.recipe import Recipe
-from capacity.layer.run.starts import ONE_START, Starts
+from capacity.layer.run.recipe import ONE_START, Recipe, Starts
 
 # parts of every key: raise them when the columns, or the results that the code computes, change
 SCHEMA_VERSION = 4

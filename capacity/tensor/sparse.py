@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from capacity.checks import require_integer
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.tensor.entries.coordinates import (
+from capacity.tensor.coordinates import (
     BUDGET,
     LARGEST_ENTRY,
     ascending,

@@ -3,7 +3,7 @@
     python -m experiments.bits.formats --run     (four minutes on two cores)
     python -m experiments.bits.formats --plot
 
-Both constructions of `capacity.layer.by_hand.constructions` for all 548 databases of the paper's
+Both constructions of `capacity.layer.by_hand` for all 548 databases of the paper's
 experiment and for tables of 20 to 4,000 facts about 2 to 4,000 objects. Their weights are rounded
 to a format; then `certified_recall` proves or refutes each fact, as a function of real numbers, at
 three tau.
@@ -29,12 +29,7 @@ from matplotlib.figure import Figure
 
 from capacity import Database
 from capacity.evaluator import CertifiedRecall, certified_recall, stored_bits
-from capacity.layer import (
-    AttentionLayer,
-    NumberFormat,
-    store_in_query_key,
-    store_in_value_output,
-)
+from capacity.layer import AttentionLayer, NumberFormat, store_in_query_key, store_in_value_output
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.progress import bar
 from experiments.bits.retuned import balanced, best, rounded

@@ -27,8 +27,7 @@ from capacity.transformer import (
 )
 from capacity.transformer.residual.additive_decomposition import TERMS
 from capacity.transformer.residual.feed_forward import Moments
-from capacity.transformer.residual.masking import corrupted
-from capacity.transformer.residual.partial_sums import subsets
+from capacity.transformer.residual.partial_sums import corrupted, subsets
 from experiments.common.models import CLS, MASK, PAD, SEP, Smiles, molecules
 
 Inputs = dict[str, Tensor]

@@ -21,7 +21,7 @@ from capacity.transformer import (
     pattern_statistics,
     token_shares,
 )
-from capacity.transformer.effective.layer import effective_layer
+from capacity.transformer.effective.attention import effective_layer
 from capacity.transformer.effective.statistics import normalised, standard
 from experiments.common.harness import Tables
 from experiments.common.models import CLS, SEP

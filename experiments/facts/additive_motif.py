@@ -4,7 +4,7 @@
     python -m experiments.facts.additive_motif --plot
 
 After the sentence (k, q) the logits are a sum of an embedding term E, and of the heads' subject and
-predicate terms (`capacity.evaluator.inside.logit_terms`). Every eighth of the paper's 3,947 pairs,
+predicate terms (`capacity.evaluator.logit_terms`). Every eighth of the paper's 3,947 pairs,
 by two recipes, is trained, and each sum of terms is asked for the facts; so are layers with
 d_model = 4 and two heads, where d_head_qk and d_head_vo vary alone. Of each layer it is told as
 well how much of the logits each term is, where its heads' attention can be read off the output,

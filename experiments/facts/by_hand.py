@@ -3,7 +3,7 @@
     python -m experiments.facts.by_hand --run     (two minutes on two cores)
     python -m experiments.facts.by_hand --plot
 
-Both constructions of `capacity.layer.by_hand.constructions` for all 548 databases of the paper's
+Both constructions of `capacity.layer.by_hand` for all 548 databases of the paper's
 experiment, in float32 and float64, and for the same databases with each predicate also a subject.
 Then layers of just those sizes are trained from random weights, and wider ones with the same heads,
 by the best recipe.
@@ -143,7 +143,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
             "rank_of_D_exceeds_equation_9": with_mean(
                 part["least_rank"] > part["layer_rank_bound"], part
             ),
-            # L is a matrix times a vector and a constant: `capacity.layer.by_hand.constructions`
+            # L is a matrix times a vector and a constant: `capacity.layer.by_hand`
             "rank_of_D_exceeds_the_proved_upper_bound_of_L": with_mean(
                 part["least_rank"] > part["least_side"] + 1, part
             ),

@@ -56,8 +56,7 @@ from numpy.typing import NDArray
 from capacity import AttentionLayer, Database, LayerConfig, Recipe
 from capacity.evaluator import evaluate
 from capacity.layer import Training, train, train_many
-from capacity.layer.recall.predictions import pair_logits
-from capacity.layer.recall.recalled import recalled
+from capacity.layer.recall import pair_logits, recalled
 from capacity.progress import bar
 from experiments.common.harness import BEST, Tables, main, rows_of
 from experiments.size.databases import sized_database

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capacity.cli.messages.advice import in_options
+from capacity.cli.messages import in_options
 from capacity.database import load
 from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import multi_valued_error

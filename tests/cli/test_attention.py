@@ -163,7 +163,7 @@ def test_of_one_more_token_a_part_has_no_effect(
 def test_equal_values_of_few_tokens_are_counted() -> None:
     import pandas as pd
 
-    from capacity.transformer.few_tokens import on_few_tokens
+    from capacity.transformer.table import on_few_tokens
 
     table = pd.DataFrame({"n_tokens": [4, 4], "d_head_vo": [8, 8], "rank_values": [4, 3]})
     said = on_few_tokens(table)

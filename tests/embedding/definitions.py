@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from capacity.embedding.tasks import Task
+from capacity.embedding.queries import Task
 
 
 def scores(

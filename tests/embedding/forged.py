@@ -13,15 +13,9 @@ from typing import Any
 import numpy as np
 
 from capacity.database import Database
-from capacity.embedding import (
-    Dimension,
-    Witness,
-    dimension,
-    dimension_from_dict,
-    dimension_to_dict,
-)
-from capacity.embedding.signs.shattered import shattered_points
-from capacity.embedding.tasks import Task
+from capacity.embedding import Dimension, Witness, dimension, dimension_from_dict, dimension_to_dict
+from capacity.embedding.queries import Task
+from capacity.embedding.signs import shattered_points
 from capacity.embedding.verifier.checker import Checks
 from capacity.errors import CapacityError, MemoryBudgetError
 from capacity.rank import Certificate

@@ -101,7 +101,7 @@ from capacity.embedding.verifier.checker import Checks
 checks = Checks(load({str(tmp_path / "facts.tsv")!r}, multi="keep"))
 assert all(checks.verdict(one).proved for one in load_dimensions({str(tmp_path / "all.json")!r}))
 searches = ("rank.search", "rank.lower", "rank.upper", "rank.cp", "rank.interval",
-            "embedding.signs.shattered", "embedding.signs.spectral", "embedding.quantities",
+            "embedding.signs", "embedding.quantities",
             "embedding.witnesses.training", "embedding.families")
 found = [name for name in sys.modules if name.removeprefix("capacity.").startswith(searches)]
 assert not found, found

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.embedding import MODELS, Dimension, dimension, verify_dimension
+from capacity.embedding.queries import Task
 from capacity.embedding.results.serialization import dimension_from_dict, dimension_to_dict
-from capacity.embedding.tasks import Task
 from capacity.errors import CertificateError
 from capacity.rank import Certificate
 from tests.tiers import examples

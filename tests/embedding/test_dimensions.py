@@ -26,8 +26,8 @@ from capacity.embedding import (
     in_words,
     verify_dimension,
 )
-from capacity.embedding.signs.proofs import Shattered, SmallNorm
-from capacity.embedding.witnesses.asked import Asked
+from capacity.embedding.proofs import Shattered, SmallNorm
+from capacity.embedding.witnesses.training import Asked
 from capacity.errors import CertificateError, InvalidArgumentError, InvalidTypeError
 from capacity.layer import store_in_query_key
 from tests.tiers import examples

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from capacity.embedding.witnesses.asked import _Loss
 from capacity.embedding.witnesses.forms import FORMS
+from capacity.embedding.witnesses.training import _Loss
 
 
 @pytest.mark.parametrize("model", ["RESCAL", "TuckER"])

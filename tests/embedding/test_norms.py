@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.embedding import QueryGraph, dimension, verify_dimension
-from capacity.embedding.signs.matrices import SignMatrix, of_comparisons, of_objects
-from capacity.embedding.signs.proofs import SmallNorm
-from capacity.embedding.signs.spectral import forster_bound, small_norm
+from capacity.embedding.proofs import SmallNorm
+from capacity.embedding.signs import (
+    SignMatrix,
+    forster_bound,
+    of_comparisons,
+    of_objects,
+    small_norm,
+)
 from tests.tiers import examples
 
 

@@ -18,7 +18,7 @@ from capacity.embedding import (
     one_way_cycles,
     one_way_paths,
 )
-from capacity.embedding.graphs.one_way import one_way_facts
+from capacity.embedding.one_way import one_way_facts
 from capacity.errors import InvalidArgumentError
 from tests.tiers import examples
 

@@ -10,11 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
-from capacity.embedding import (
-    QueryGraph,
-    joint_rank,
-)
-from capacity.embedding.signs.shattered import shattered_points
+from capacity.embedding import QueryGraph, joint_rank
+from capacity.embedding.signs import shattered_points
 from tests.tiers import examples
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.embedding import MODELS, QueryGraph, Witness, dimension, verify_dimension
-from capacity.embedding.tasks import Task
+from capacity.embedding.queries import Task
 from capacity.embedding.verifier.scores import is_witness
 from tests.embedding.definitions import does, scores
 from tests.tiers import examples

@@ -11,7 +11,7 @@ from capacity.errors import InvalidArgumentError, MultiValuedError
 from capacity.evaluator import attention_of_pairs, layer_terms, query_key_freedom, term_accuracy
 from capacity.layer import AttentionLayer, LayerConfig, store_in_value_output
 from capacity.layer.model.tensor import tensor_of_circuits
-from capacity.layer.recall.predictions import pair_logits
+from capacity.layer.recall import pair_logits
 from capacity.testing import databases
 from tests.tiers import examples
 

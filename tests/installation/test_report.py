@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity.installation.compiled import compiled_code
-from capacity.installation.hardware import gpu
-from capacity.installation.packages import extras
+from capacity.installation.parts import compiled_code, extras, gpu
 from capacity.installation.report import installation
 from capacity.kept_code import digest_of
 from capacity.optional import EXTRAS
@@ -83,7 +81,7 @@ def test_on_cpu_no_gpu_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def looked() -> bool:
         raise AssertionError("looked for a driver")
 
-    monkeypatch.setattr("capacity.installation.hardware._has_driver", looked)
+    monkeypatch.setattr("capacity.installation.parts._has_driver", looked)
     assert (gpu("cpu").asked, gpu("cpu").usable) == (False, False)
     assert installation("cpu").device == "cpu"
 
@@ -93,7 +91,7 @@ def test_a_driver_without_a_usable_gpu_is_a_problem_that_names_the_build(
 ) -> None:
     import torch
 
-    monkeypatch.setattr("capacity.installation.hardware._has_driver", lambda: True)
+    monkeypatch.setattr("capacity.installation.parts._has_driver", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.version, "cuda", None)
     (problem,) = installation("auto").problems
@@ -105,7 +103,7 @@ def test_a_driver_without_a_usable_gpu_is_a_problem_that_names_the_build(
 def test_a_usable_gpu_is_named_and_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    monkeypatch.setattr("capacity.installation.hardware._has_driver", lambda: True)
+    monkeypatch.setattr("capacity.installation.parts._has_driver", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda i: f"GPU {i}")
@@ -140,7 +138,7 @@ def test_compiled_code_is_found_where_numba_is_told_to_keep_it(tmp_path: Path) -
 import sys
 from pathlib import Path
 import capacity
-from capacity.installation.compiled import compiled_code
+from capacity.installation.parts import compiled_code
 from capacity.kept_code import digest_of
 from capacity.rank.upper import flip_graph
 package = Path(capacity.__file__).parent

@@ -20,8 +20,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from capacity.database import random_database
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
-from capacity.layer.engines.blocked import cpu, engine, gpu
-from capacity.layer.engines.blocked.gpu import GPU
+from capacity.layer.engines.blocked import backend, cpu, engine
+from capacity.layer.engines.blocked.backend import GPU
 from capacity.layer.engines.proof import prove
 
 SHAPES = [(2, 3), (1,), (4,)]
@@ -43,7 +43,7 @@ def test_rows_are_summed_whatever_their_pieces(rows: np.ndarray, piece: int) -> 
     expected = [out.numpy().copy() for out in found]
     for out, part in zip(expected, values, strict=True):
         np.add.at(out, rows, part.flatten(1).numpy())
-    with patch.object(gpu, "PIECE", piece):
+    with patch.object(backend, "PIECE", piece):
         GPU.rows(rows, torch.device("cpu")).add(*zip(found, values, strict=True))
     for one, other in zip(found, expected, strict=True):
         # whole numbers: in any order
@@ -68,9 +68,9 @@ def test_it_trains_as_on_a_cpu(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) 
     db = random_database(4, triples=(200, 300))
     trained: list[AttentionLayer] = []
     losses: list[float] = []
-    monkeypatch.setattr(gpu, "PIECE", 4)
-    for backend in (engine.CPU, GPU):
-        monkeypatch.setattr(engine, "CPU", backend)
+    monkeypatch.setattr(backend, "PIECE", 4)
+    for own in (engine.CPU, GPU):
+        monkeypatch.setattr(engine, "CPU", own)
         layer = AttentionLayer(LayerConfig(12, 3, 4, 5), db.n_tokens, dtype=torch.float64)
         training = train(layer, db, recipe, Compute("blocked", "float64"))
         trained.append(layer)
@@ -108,7 +108,7 @@ class Adds(TorchDispatchMode):
 def test_nothing_is_added_twice_to_one_place(
     positions: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu, "PIECE", 2)
+    monkeypatch.setattr(backend, "PIECE", 2)
     db = random_database(2, triples=(60, 90))
     layer = AttentionLayer(LayerConfig(12, 3, 4, 5), db.n_tokens)
     model = engine.Model(layer, db, Recipe(positions=positions), GPU)
@@ -131,8 +131,8 @@ def on_a_fake_gpu(recipe: Recipe) -> tuple[AttentionLayer, list[torch.Tensor]]:
         for name, weights in list(layer.named_parameters()):
             fake = torch.empty(weights.shape, device="cuda")
             setattr(layer, name, nn.Parameter(fake))
-        backend = replace(engine.backend_of(layer.W_E.device), block_bytes=1)
-        model = engine.Model(layer, db, recipe, backend)
+        own = replace(engine.backend_of(layer.W_E.device), block_bytes=1)
+        model = engine.Model(layer, db, recipe, own)
         some = model.chosen(np.arange(5, 25))
         losses = [model.losses(facts, backward=True) for facts in (model.whole, some)]
         torch.optim.Adam(layer.parameters()).step()

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from capacity.checks import shown
 from capacity.errors import CapacityError
 from capacity.layer import LayerConfig, layer_rank_assumed, layer_rank_upper, layer_rank_upper_paper
-from capacity.layer.compute import Compute
+from capacity.layer.engines.registry import Compute
 from capacity.layer.run.recipe import Recipe
 from capacity.testing import layer_configs
 

@@ -32,15 +32,14 @@ from capacity.layer import (
     train_many,
 )
 from capacity.layer.engines.blocked import engine as blocked
+from capacity.layer.engines.blocked.backend import GPU
 from capacity.layer.engines.blocked.cpu import CPU
-from capacity.layer.engines.blocked.gpu import GPU
-from capacity.layer.engines.engine import loaded
+from capacity.layer.engines.engine import Workload, loaded
 from capacity.layer.engines.fused import kernels, packing
 from capacity.layer.engines.fused.kernels import Kernel
 from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd import compile as jit
-from capacity.layer.engines.workload import Workload
 from tests.engines import able
 from tests.oracles import figure_1
 from tests.tiers import examples

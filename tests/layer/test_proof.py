@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from capacity.errors import DeviceError, InvalidArgumentError, LostDeviceError
-from capacity.installation.hardware import Gpu
+from capacity.installation.parts import Gpu
 from capacity.layer import Engine, LayerConfig, Recipe, Workload, register_engine, unregister_engine
 from capacity.layer.engines import proof as module
 from capacity.layer.engines.engine import loaded

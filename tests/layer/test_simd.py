@@ -20,11 +20,12 @@ from capacity.layer.engines.fused.small_matmul import (
     store_rows,
     store_totals,
 )
-from capacity.layer.engines.simd.exp2 import exp2, flush_denormals
 from capacity.layer.engines.simd.pointers import Floats, Integers, words
 from capacity.layer.engines.simd.vector import (
     broadcast,
     broadcast8,
+    exp2,
+    flush_denormals,
     fma,
     full,
     full8,

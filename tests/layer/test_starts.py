@@ -14,7 +14,7 @@ from capacity.database import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.evaluator import evaluate
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train, train_many
-from capacity.layer.run.starts import NOT_TRIED, Starts
+from capacity.layer.run.recipe import NOT_TRIED, Starts
 from tests.engines import able
 
 CONFIG = LayerConfig(2, 1, 1, 1)

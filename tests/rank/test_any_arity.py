@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank import matrix_rank, paper_bound
-from capacity.rank.any_arity import tuple_bound
+from capacity.rank.bounds import tuple_bound
 from capacity.testing import databases
 from tests.oracles import figure_1
 

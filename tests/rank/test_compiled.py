@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from capacity.exact import compilation, compiled_rank, modular_rank
 from capacity.exact.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
-from capacity.exact.modular_rank import rank_modulo, ranks_of_differences
-from capacity.exact.prime import PRIME
+from capacity.exact.modular_rank import PRIME, rank_modulo, ranks_of_differences
 from capacity.exact.ranks import matrix_rank
 from capacity.kept_code import is_kept, kept
 from capacity.rank.lower.substitution.greedy import greedy_removals

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import concise_core, effective_rank_interval, matrix_rank, rank_interval
-from capacity.rank.reductions.core import Core
+from capacity.rank.reductions.subtensor import Core
 from capacity.testing import KnownRank, databases, tensors_of_known_rank
 from tests.oracles import FIGURE_1
 from tests.tiers import examples

@@ -15,17 +15,21 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import AlgebraicDecomposition, Decomposition, rank_interval, verify
-from capacity.rank.cp.exact.equations import Equations, Work
-from capacity.rank.cp.exact.exact_fits import _shortest
-from capacity.rank.cp.exact.explicit import as_argument, explicit_terms
-from capacity.rank.cp.exact.last_factor import last_factor
-from capacity.rank.cp.exact.making_exact import Target
-from capacity.rank.cp.exact.recognition import RATIONALS, recognised, refined
-from capacity.rank.cp.exact.snapping import oddness, snapped
-from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.fit.normal_equations import gradient_of, normal_matrix
-from capacity.rank.cp.fit.normal_equations import product as product_of
-from capacity.rank.problem import Problem
+from capacity.rank.cp.equations import Equations, Work, last_factor
+from capacity.rank.cp.exact_fits import _shortest
+from capacity.rank.cp.explicit import as_argument, explicit_terms
+from capacity.rank.cp.levenberg_marquardt import (
+    Fit,
+    fit_cp,
+    gradient_of,
+    normal_matrix,
+    random_start,
+)
+from capacity.rank.cp.levenberg_marquardt import product as product_of
+from capacity.rank.cp.making_exact import Target
+from capacity.rank.cp.recognition import RATIONALS, recognised, refined
+from capacity.rank.cp.snapping import oddness, snapped
+from capacity.rank.method import Problem
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.tensor import (
     SparseTensor,

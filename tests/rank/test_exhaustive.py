@@ -16,11 +16,10 @@ from capacity.rank import RankAnalysis, View, verify
 from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.substitution import case_trees
 from capacity.rank.lower.substitution.case_trees import case_tree
-from capacity.rank.lower.substitution.exhaustive import Exhaustive, UnfinishedError
+from capacity.rank.lower.substitution.exhaustive import Exhaustive, UnfinishedError, tree_of
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
-from capacity.rank.lower.substitution.trees import tree_of
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Problem
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.cases import State, removed
 from capacity.tensor import from_dense

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from capacity.rank import RankAnalysis, database_bounds, rank_interval, verify
 from capacity.rank.reductions.equal_slices import merge_equal_slices
 from capacity.rank.search import rank_ledger
-from capacity.rank.upper.fiber_cover import fiber_cover
-from capacity.rank.upper.paired_slices import paired_slices
+from capacity.rank.upper.fiber_cover import fiber_cover, paired_slices
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition

@@ -25,9 +25,8 @@ from capacity.rank import (
 )
 from capacity.rank import effort as efforts
 from capacity.rank.lower import rank_one_completions as search
-from capacity.rank.lower.completions import independent
-from capacity.rank.lower.rank_one_completions import spanning
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.lower.rank_one_completions import independent, spanning
+from capacity.rank.method import Goal, Problem
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds.rank_one_completion import (
     Fibers,

@@ -9,7 +9,7 @@ import pytest
 
 from capacity.database import Database, load
 from capacity.rank import effective_rank_interval, rank_interval
-from capacity.rank.sentence import ABOVE, BELOW, TERMS, in_a_sentence
+from capacity.rank.interval import ABOVE, BELOW, TERMS, in_a_sentence
 from capacity.rank.verifier.kinds import KINDS
 from capacity.tensor import from_dense, matrix_multiplication
 from tests.oracles import EXAMPLES

@@ -9,15 +9,20 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import Decomposition, RankAnalysis, effective_rank_interval, rank_interval
-from capacity.rank.cp.exact.exact_fits import fits
-from capacity.rank.cp.exact.rationalize import exact_terms
-from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.fit.normal_equations import MOST_DENSE, normal_matrix, solver
+from capacity.rank.cp.exact_fits import fits
+from capacity.rank.cp.levenberg_marquardt import (
+    MOST_DENSE,
+    Fit,
+    fit_cp,
+    normal_matrix,
+    random_start,
+    solver,
+)
+from capacity.rank.cp.rationalize import exact_terms
 from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.single_entries import PEELING
 from capacity.rank.lower.substitution.dense import SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES
-from capacity.rank.method import findings, value_of
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Problem, findings, value_of
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.upper.flip_graph import flip_walk
 from capacity.rank.upper.flip_search import FLIP_GRAPH, as_factors, as_terms
@@ -119,7 +124,7 @@ def test_the_normal_equations_are_those_of_the_jacobian() -> None:
     gradient = rng.standard_normal(36)
     exact = np.linalg.solve(normal + 0.1 * np.eye(36), gradient)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("capacity.rank.cp.fit.normal_equations.MOST_DENSE", 10)
+        patch.setattr("capacity.rank.cp.levenberg_marquardt.MOST_DENSE", 10)
         step = solver(factors, mask, np.ones(36, bool))(gradient, 0.1)
     assert step is not None
     assert np.linalg.norm(step - exact) < 1e-2 * np.linalg.norm(exact)

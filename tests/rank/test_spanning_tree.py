@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.rank.effort import BUDGETS
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Problem
 from capacity.rank.upper.spanning_tree import spanning_tree, spanning_tree_terms, spanning_trees
 from tests.tiers import examples
 

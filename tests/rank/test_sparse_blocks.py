@@ -18,8 +18,7 @@ from capacity.rank.lower.substitution.sparse.blocks import (
 )
 from capacity.rank.lower.substitution.sparse.evolution import evolved
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import relocated
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.procedures import sparse_removals

@@ -9,12 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from capacity.errors import InvalidArgumentError
-from capacity.rank import (
-    effective_rank_interval,
-    rank_interval,
-    verify,
-    verify_decomposition,
-)
+from capacity.rank import effective_rank_interval, rank_interval, verify, verify_decomposition
 from capacity.tensor import (
     SparseTensor,
     determinant,
@@ -27,7 +22,7 @@ from capacity.tensor import (
     w_state,
 )
 from capacity.testing import integer_tensors, integer_tensors_of_known_rank
-from capacity.testing.drawn.tensors import KnownTensor
+from capacity.testing.tensors import KnownTensor
 from tests.tiers import examples
 
 # arguments that prove that a decomposition exists, and have none

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from capacity.errors import LeftoverWarning
-from capacity.file_locks import claim
+from capacity.safe_files import claim
 from capacity.stores import count_duckdb
 from capacity.stores.scratch import temporary
 from capacity.stores.scratch.temporary import temporary_folder

@@ -25,7 +25,7 @@ from capacity.database import Database
 from capacity.errors import SweepError
 from capacity.evaluator import accuracy_of_logits, evaluate, margins, pair_logits
 from capacity.layer import Compute, LayerConfig, Recipe
-from capacity.layer.compute import resolve_device
+from capacity.layer.engines.registry import resolve_device
 from capacity.rank import paper_bound, rank_interval
 from capacity.sweep import RUNS_SCHEMA, driver, load, make_plan, run_sweep, train_run
 from capacity.sweep.plan import TASK_SECONDS, TASKS_A_WORKER, Plan, task_seconds, tasks_of

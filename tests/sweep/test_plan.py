@@ -142,9 +142,9 @@ def test_what_asks_for_too_much_is_refused_before_anything_is_drawn(
     def drawn(*_: object, **__: object) -> None:
         pytest.fail("something was drawn")
 
-    monkeypatch.setattr("capacity.sweep.grammar.sources.random_database", drawn)
+    monkeypatch.setattr("capacity.sweep.grammar.sections.random_database", drawn)
     monkeypatch.setattr("capacity.sweep.grammar.plan_file.Run", drawn)
-    monkeypatch.setattr("capacity.sweep.grammar.sources.load", drawn)
+    monkeypatch.setattr("capacity.sweep.grammar.sections.load", drawn)
     with pytest.raises(SweepError, match=reason) as refusal:
         make_plan(TOO_LARGE[reason])
     assert len(str(refusal.value)) < 400

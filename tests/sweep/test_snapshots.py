@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from capacity.layer.engines.reference import engine as reference
+from capacity.layer.engines import reference
 from capacity.sweep import make_plan, run_sweep
 from capacity.sweep.plan import Plan
 from capacity.sweep.storage.manifest import environment

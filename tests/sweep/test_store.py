@@ -19,7 +19,7 @@ import pytest
 
 from capacity.errors import LeftoverWarning, SweepError
 from capacity.sweep import Plan, compact, load, make_plan, run_sweep
-from capacity.sweep.dry_run import bytes_of
+from capacity.sweep.estimates import bytes_of
 from capacity.sweep.storage import manifest
 from capacity.sweep.storage.manifest import admitted, environment, manifests
 from capacity.sweep.storage.records import stamped

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from capacity.progress import bar, spinner
-from capacity.sweep.time_left import TimeLeft
+from capacity.sweep.estimates import TimeLeft
 
 
 def test_time_left_goes_by_what_runs_cost_and_not_by_their_number() -> None:

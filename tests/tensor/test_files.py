@@ -20,9 +20,9 @@ from capacity.errors import (
     TensorFormatError,
 )
 from capacity.tensor import SparseTensor, from_coo, from_dense, read_tensor, write_tensor
-from capacity.tensor.files.npy import npy_bytes, parse_npy
-from capacity.tensor.files.reading import SUFFIXES
-from capacity.tensor.files.tns import BLOCK, parse_tns, tns_text
+from capacity.tensor.files import SUFFIXES
+from capacity.tensor.npy import npy_bytes, parse_npy
+from capacity.tensor.tns import BLOCK, parse_tns, tns_text
 from capacity.testing import integer_tensors
 from tests.tiers import examples
 

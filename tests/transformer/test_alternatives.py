@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.identifiability.alternatives import alternative_attention
 from capacity.transformer.identifiability.logit_rank import minimum_logit_rank
+from capacity.transformer.identifiability.witness import alternative_attention
 from tests.tiers import examples
 
 both = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -20,7 +20,7 @@ from capacity.transformer import (
     effective_share,
     identifiability_table,
 )
-from capacity.transformer.activations.following.linear import weight_of
+from capacity.transformer.activations.following.modules import weight_of
 from capacity.transformer.activations.records.cache import Written
 from capacity.transformer.activations.records.validation import check, check_written
 from capacity.transformer.table import attention_table

@@ -22,8 +22,7 @@ from capacity.transformer import (
 )
 from capacity.transformer.activations.records.cache import Normed, Written
 from capacity.transformer.residual.additive_decomposition import CONSTANT, HEADS, TERMS
-from capacity.transformer.residual.masking import corrupted
-from capacity.transformer.residual.partial_sums import subsets
+from capacity.transformer.residual.partial_sums import corrupted, subsets
 
 Build = Callable[..., Any]
 Sentences = dict[str, Tensor]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import capture, effective_attention
-from capacity.transformer.effective.layer import (
+from capacity.transformer.effective.attention import (
     EffectiveLayer,
     EffectiveMode,
     effective_layer,

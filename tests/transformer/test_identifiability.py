@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.records.cache import ActivationCache
-from capacity.transformer.activations.records.heads import LayerActivations
-from capacity.transformer.identifiability.nullity import unique_rows, value_ranks
-from capacity.transformer.identifiability.table import identifiability_table
+from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.identifiability.nullity import (
+    identifiability_table,
+    unique_rows,
+    value_ranks,
+)
 from tests.tiers import examples
 
 DTYPES = [torch.float32, torch.float64]

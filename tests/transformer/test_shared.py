@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from capacity.transformer.activations.following import shared
-from capacity.transformer.activations.following.shared import shared_change
+from capacity.transformer.activations.following import attention_calls
+from capacity.transformer.activations.following.attention_calls import shared_change
 
 
 class Config:
@@ -30,7 +30,7 @@ def test_what_cannot_be_undone_keeps_nothing_else() -> None:
     with pytest.raises(RuntimeError, match="not again"), shared_change(objects, "x", 2):
         assert [each.x for each in objects] == [2, 2, 2]
     assert [each.x for each in objects] == [1, 2, 1]
-    assert not shared._changes
+    assert not attention_calls._changes
 
 
 class Watchful(Config):
@@ -39,7 +39,7 @@ class Watchful(Config):
     locked: ClassVar[list[bool]] = []
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.locked.append(shared._LOCK.locked())
+        self.locked.append(attention_calls._LOCK.locked())
         super().__setattr__(name, value)
 
 
@@ -65,4 +65,4 @@ def test_the_last_thread_undoes_a_change() -> None:
         other.join()
         assert config.x == 2
     assert config.x == 1
-    assert not shared._changes
+    assert not attention_calls._changes

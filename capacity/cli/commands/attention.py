@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from capacity.cli.help import ANALYSIS, OUTPUT
 from capacity.cli.output import Json, print_json
-from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner
@@ -78,8 +78,7 @@ def attention(
     from capacity.transformer.activations.capturing import capture
     from capacity.transformer.activations.models.pretrained import inputs_of_text, load_pretrained
     from capacity.transformer.effective.attention import effective_attention
-    from capacity.transformer.few_tokens import on_few_tokens
-    from capacity.transformer.table import attention_table
+    from capacity.transformer.table import attention_table, on_few_tokens
 
     decodes = part in ("decoder", "cross")
     if decoder_text is not None and not decodes:
@@ -87,7 +86,7 @@ def attention(
             "--decoder-text is what a decoder reads: add --part decoder, or --part cross."
         )
     if out is not None:
-        from capacity.plots.files import require_drawable
+        from capacity.plots.theme import require_drawable
 
         # before the analysis, which would be lost if the figure couldn't be written
         require_drawable(out)
@@ -163,7 +162,7 @@ def _draw(
     import pandas as pd
 
     from capacity.plots import plot_attention
-    from capacity.transformer.few_tokens import all_independent
+    from capacity.transformer.table import all_independent
 
     layer, head = int(chosen["layer"]), int(chosen["head"])
     standard, left = (

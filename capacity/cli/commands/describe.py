@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from capacity.cli.endpoints import FactsOrEndpoint, Timeout
+from capacity.cli.help import OUTPUT
 from capacity.cli.output import FormatOption, Json, MultiOption, print_json
-from capacity.cli.panels import OUTPUT
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_description
 from capacity.errors import InvalidArgumentError

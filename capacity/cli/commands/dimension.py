@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.completion import one_of
+from capacity.cli.help import ANALYSIS, OUTPUT, SEARCH, one_of
 from capacity.cli.output import File, FormatOption, Json, MultiOption, new_folder, print_json
-from capacity.cli.panels import ANALYSIS, OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
-from capacity.embedding.tasks import Task
+from capacity.embedding.queries import Task
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
 from capacity.visible import visible
@@ -88,7 +87,7 @@ def dimension(
     It is about the graph itself, and not about predicting new facts.
     """
     from capacity.embedding.families import dimensions
-    from capacity.embedding.graphs.queries import QueryGraph
+    from capacity.embedding.queries import QueryGraph
     from capacity.embedding.results.page import in_words, to_dict
     from capacity.embedding.softmax_scale import margins_of
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from capacity.cli.help import COMPUTE
 from capacity.cli.output import Json, print_json
-from capacity.cli.panels import COMPUTE
-from capacity.installation.hardware import Device
+from capacity.installation.parts import Device
 from capacity.visible import visible
 
 EXAMPLES = (

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.completion import one_of
+from capacity.cli.help import ANALYSIS, OUTPUT, one_of
 from capacity.cli.output import Json, print_json
-from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.optional import require_packages
 from capacity.visible import visible
 

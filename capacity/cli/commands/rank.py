@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.completion import one_of
 from capacity.cli.endpoints import FactsTensorOrEndpoint, Timeout
-from capacity.cli.input import (
-    ArityOption,
-    FactsOrTensorFormat,
-    Input,
-    read_input,
-)
+from capacity.cli.help import OUTPUT, SEARCH, one_of
+from capacity.cli.input import ArityOption, FactsOrTensorFormat, Input, read_input
 from capacity.cli.output import Json, MultiOption, new_folder, print_json
-from capacity.cli.panels import OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_rank
 from capacity.database.facts import Database
@@ -231,7 +225,7 @@ def _word(read: Input) -> str:
 def _print(
     result: dict[str, Any], read: Input, bounds: Bounds, intervals: dict[str, RankInterval]
 ) -> None:
-    from capacity.rank.sentence import in_a_sentence
+    from capacity.rank.interval import in_a_sentence
 
     for interval in intervals.values():
         print(visible(in_a_sentence(interval)))

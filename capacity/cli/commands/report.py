@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from capacity.cli.endpoints import Address, path_or_address
+from capacity.cli.help import ANALYSIS, MODEL, OUTPUT, SEARCH
 from capacity.cli.output import FormatOption, Json, MultiOption, print_json, write_text
-from capacity.cli.panels import ANALYSIS, MODEL, OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
 from capacity.cli.stores import STORED
 from capacity.errors import InvalidArgumentError

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from capacity.cli.help import COMPUTE, OUTPUT
 from capacity.cli.output import DeviceOption, Json, print_json
-from capacity.cli.panels import COMPUTE, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar
@@ -85,7 +85,7 @@ def sweep(
     """Train all runs of a plan, or resume an interrupted sweep."""
     part = _part(shard)
     if dry_run:
-        from capacity.sweep.dry_run import summary
+        from capacity.sweep.estimates import summary
         from capacity.sweep.grammar.plan_file import read_plan
 
         plan = read_plan(config)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from capacity.cli.help import LAYER, OUTPUT, TRAINING
 from capacity.cli.output import (
     TABLES,
     DeviceOption,
@@ -23,7 +24,6 @@ from capacity.cli.output import (
     write_table,
     write_text,
 )
-from capacity.cli.panels import LAYER, OUTPUT, TRAINING
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
@@ -107,14 +107,12 @@ def train(
     """
     require_packages("Training", LAYERS, "layers")
     from capacity.checks import MAX_SEED, require_integer
+    from capacity.evaluator.accuracy import TAUS, fact_table
     from capacity.evaluator.columns import accuracy_column
-    from capacity.evaluator.recall.accuracy import TAUS
-    from capacity.evaluator.recall.each_fact import fact_table
-    from capacity.layer.compute import Compute, resolve_device
+    from capacity.layer.engines.registry import Compute, resolve_device
     from capacity.layer.model.config import LayerConfig
     from capacity.layer.model.storage import require_place
-    from capacity.layer.run.recipe import Recipe
-    from capacity.layer.run.starts import Starts
+    from capacity.layer.run.recipe import Recipe, Starts
     from capacity.sweep.plan import Run
     from capacity.sweep.training.one_run import train_and_tell
 
@@ -188,7 +186,7 @@ def _require_curve(path: Path) -> None:
     if path.suffix.lower() in TABLES:
         require_table(path, "--curve")
         return
-    from capacity.plots.files import METADATA, require_drawable
+    from capacity.plots.theme import METADATA, require_drawable
 
     if path.suffix.lower() not in METADATA:
         raise InvalidArgumentError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.help import ANALYSIS, READING
 from capacity.cli.input import (
     ArityOption,
     FactsOrTensor,
@@ -16,7 +17,6 @@ from capacity.cli.input import (
     refuse_options_of_facts,
 )
 from capacity.cli.output import Json, MultiOption, print_json
-from capacity.cli.panels import ANALYSIS, READING
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.database.facts import Database
 from capacity.errors import (

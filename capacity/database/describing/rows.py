@@ -20,7 +20,7 @@ from capacity.database.terms.vocabularies import (
 )
 from capacity.display import briefly_shown
 from capacity.exact.ranks import sparse_rank_by_group
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.structure import stacked_slice_entries
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from capacity.embedding.model import Model
-    from capacity.embedding.tasks import Task
+    from capacity.embedding.queries import Task
 
 
 def _found() -> dict[str, Model]:

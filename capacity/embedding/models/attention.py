@@ -9,7 +9,7 @@ import numpy as np
 from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import linear
-from capacity.embedding.tasks import Task
+from capacity.embedding.queries import Task
 
 
 def bounds(of: Counts, task: Task) -> Iterator[Reason]:

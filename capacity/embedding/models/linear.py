@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
-from capacity.embedding.signs.proofs import Shattered, SignProof
-from capacity.embedding.tasks import Task
+from capacity.embedding.proofs import Shattered, SignProof
+from capacity.embedding.queries import Task
 
 # what has the signs at each kind of points
 ROWS = {"objects": "queries", "queries": "objects", "comparisons": "subjects"}

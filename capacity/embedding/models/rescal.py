@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import cp
-from capacity.embedding.tasks import Task
+from capacity.embedding.queries import Task
 
 
 def of_entities(of: Counts, task: Task) -> Iterator[Reason]:

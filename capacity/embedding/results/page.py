@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from capacity.database import Database
-from capacity.embedding.graphs.one_way import Obstruction
-from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.model import Reason
+from capacity.embedding.one_way import Obstruction
+from capacity.embedding.queries import QueryGraph
 from capacity.embedding.results.result import WORDS, Dimension
 from capacity.embedding.results.serialization import dimension_to_dict
 from capacity.embedding.softmax_scale import margins_of

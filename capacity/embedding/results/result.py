@@ -8,8 +8,8 @@ from functools import cached_property
 from capacity.display import briefly_shown
 from capacity.embedding.estimate import Estimate
 from capacity.embedding.model import Reason, Side
-from capacity.embedding.tasks import Task
-from capacity.embedding.witnesses.witness import Witness
+from capacity.embedding.proofs import Witness
+from capacity.embedding.queries import Task
 from capacity.rank.effort import Effort
 from capacity.rank.verifier.certificate import Certificate
 from capacity.visible import visible

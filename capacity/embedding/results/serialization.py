@@ -16,12 +16,11 @@ import numpy as np
 
 from capacity.checks import MAX_SEED, shown
 from capacity.embedding.estimate import Estimate
-from capacity.embedding.graphs.one_way import Obstruction
 from capacity.embedding.model import Certificate, Reason, Side
+from capacity.embedding.one_way import Obstruction
+from capacity.embedding.proofs import Points, Shattered, SmallNorm, Witness
+from capacity.embedding.queries import Task
 from capacity.embedding.results.result import Dimension
-from capacity.embedding.signs.proofs import Points, Shattered, SmallNorm
-from capacity.embedding.tasks import Task
-from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import CertificateError
 from capacity.exact.types import Indices
 from capacity.rank.effort import BUDGETS

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from capacity.database import Database
 from capacity.database.required import require_triples
-from capacity.embedding.graphs.queries import QueryGraph
+from capacity.embedding.queries import QueryGraph
 from capacity.embedding.results.result import Dimension
 from capacity.embedding.verifier.conversion import checked_claim, require_claim
-from capacity.embedding.verifier.demanded_signs import proved_by_signs
 from capacity.embedding.verifier.known import Ends, Known, check_counts, check_estimate
+from capacity.embedding.verifier.necessary import check_obstruction, proved_by_signs
 from capacity.embedding.verifier.numbered_facts import FACT, FACT_BYTES, Facts
-from capacity.embedding.verifier.reverses import check_obstruction
 from capacity.embedding.verifier.scores import check_witness
 from capacity.errors import CertificateError, InvalidTypeError
 from capacity.rank import Certificate, Verdict, verify

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.embedding.estimate import Estimate
-from capacity.embedding.graphs.one_way import Obstruction
 from capacity.embedding.model import Certificate, Reason, Side
 from capacity.embedding.models import MODELS, models_of
-from capacity.embedding.results.result import Dimension
-from capacity.embedding.signs.proofs import (
+from capacity.embedding.one_way import Obstruction
+from capacity.embedding.proofs import (
     LONG,
     MOST_POINTS,
     SHORT,
@@ -27,15 +26,16 @@ from capacity.embedding.signs.proofs import (
     Shattered,
     SignProof,
     SmallNorm,
+    Witness,
 )
-from capacity.embedding.tasks import Task
+from capacity.embedding.queries import Task
+from capacity.embedding.results.result import Dimension
 from capacity.embedding.verifier.numbered_facts import Facts
-from capacity.embedding.witnesses.witness import Witness
 from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget, require_at_most
 from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.entries import Refuted, require
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # steps for a number, for a reason or a certificate of any size, and for a certificate of a rank
 # that another claim may have had checked

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from capacity.embedding.estimate import Estimate, estimate
 from capacity.embedding.graph_counts import Counts
 from capacity.embedding.models import MODELS
+from capacity.embedding.proofs import SignProof
 from capacity.embedding.results.result import Dimension
-from capacity.embedding.signs.proofs import SignProof
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.entries import Refuted, require

@@ -13,7 +13,7 @@ import numpy as np
 
 from capacity.database import Database
 from capacity.exact.types import Indices, Mask
-from capacity.tensor.entries.coordinates import compacted, distinct, stable_order
+from capacity.tensor.coordinates import compacted, distinct, stable_order
 
 # steps and bytes for a fact
 FACT, FACT_BYTES = 150, 160

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database import Database
-from capacity.embedding.tasks import Task
+from capacity.embedding.proofs import Witness
+from capacity.embedding.queries import Task
 from capacity.embedding.verifier.conversion import checked_witness
 from capacity.embedding.verifier.numbered_facts import Facts
-from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import MemoryBudgetError
 from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from capacity.embedding.graphs.queries import QueryGraph
+from capacity.embedding.queries import QueryGraph
 from capacity.exact.types import Indices
 
 Shapes: TypeAlias = dict[str, tuple[int, ...]]

@@ -13,7 +13,7 @@ from capacity.checks import Seed, generator
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.laws.bootstrap import CLUSTERS, cluster_bootstrap, simultaneous_intervals
 from capacity.evaluator.laws.law import fit_law, require_columns
-from capacity.layer.recall.threshold import Threshold
+from capacity.layer.recall import Threshold
 
 
 def compare_measures(

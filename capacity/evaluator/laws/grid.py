@@ -11,7 +11,7 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import accuracy_column, thresholds, with_current_names
-from capacity.layer.recall.threshold import Threshold
+from capacity.layer.recall import Threshold
 
 LAYER_BIN = 5
 DATABASE_BIN = 10

@@ -33,7 +33,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import accuracy_column, with_current_names
 from capacity.evaluator.laws.bootstrap import CLUSTERS, mean_interval
 from capacity.evaluator.laws.law import memorised_runs, require_columns
-from capacity.layer.recall.threshold import Threshold
+from capacity.layer.recall import Threshold
 
 By: TypeAlias = Literal["reach", "reliability"]
 

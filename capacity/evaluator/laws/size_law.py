@@ -48,7 +48,7 @@ from capacity.evaluator.laws.law import (
 )
 from capacity.evaluator.laws.reach import By, ended_at_first, starts_of
 from capacity.layer.model.config import LayerConfig
-from capacity.layer.recall.threshold import Threshold
+from capacity.layer.recall import Threshold
 
 LAYER_SIZES = ("d_model", "n_heads", "d_head_vo", "d_head_qk")
 

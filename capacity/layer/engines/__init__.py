@@ -1,7 +1,7 @@
 """Engines: implementations of the same training. `reference` defines the result.
 
-A new engine is a folder beside these and a line below. No torch in here: an engine names its code,
-which is loaded when it first trains.
+A new engine is a module or a folder beside these and a line below. No torch in here: an engine
+loads it, or the module that it names, when it first trains.
 """
 
 from capacity.layer.engines.blocked import BLOCKED

@@ -21,9 +21,8 @@ import torch
 from capacity.database.facts import Database
 from capacity.database.made.synthetic import random_database
 from capacity.errors import DeviceError
-from capacity.layer.engines.engine import Engine, Pair, loaded
+from capacity.layer.engines.engine import Engine, Pair, Workload, loaded
 from capacity.layer.engines.registry import engine_named, engine_names
-from capacity.layer.engines.workload import Workload
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.packed import train_together

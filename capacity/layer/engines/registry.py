@@ -1,18 +1,22 @@
-"""Registry of engines: the workloads that each can train, their cost, and the choice of 'auto'.
+"""Registry of engines: the workloads that each can train, their cost, and the choice of one.
 
 An engine is one `Engine`, defined beside its code, and one line that registers it; those of the
-library are registered by `capacity.layer.engines`. No torch in here, so that a sweep can be planned
-without it.
+library are registered by `capacity.layer.engines`. `Compute` names the engine, precision and device
+of a training, of which "auto" is a choice. No torch in here, so that a sweep can be planned without
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
-from capacity.checks import require_choice
+from capacity.checks import require_choice, with_known_options
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.layer.engines.engine import Engine
-from capacity.layer.engines.workload import Workload
+from capacity.layer.engines.engine import Engine, Workload
+from capacity.layer.model.devices import require_device
 
 # CPU seconds to import what a sweep's process needs, and torch beside it, on a core of 2025
 START_SECONDS, TORCH_SECONDS = 0.8, 1.2
@@ -231,3 +235,67 @@ def start_seconds(works: Iterable[tuple[str, Workload]]) -> float:
     )
     starts = sum(engine_named(name).start(part) for name, part in by_engine.items())
     return START_SECONDS + needs_torch * TORCH_SECONDS + starts
+
+
+DType: TypeAlias = Literal["float32", "float64"]
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+
+
+@briefly_shown
+@with_known_options
+@dataclass(frozen=True)
+class Compute:
+    """Engine, precision and device of a training.
+
+    Engines and devices round differently, and float64 is more precise than float32. The
+    computation itself is defined by the `Recipe`.
+
+    Parameters
+    ----------
+    engine : str
+        'reference', 'fused', 'blocked', 'triton', or an engine added by `register_engine`; 'auto'
+        takes the fastest that can train the layer on a CPU. On GPUs 'reference', 'blocked' and,
+        with the extra `gpu`, 'triton' can train; 'auto' takes 'triton' where it can, else
+        'blocked', else 'reference'. Each trains 16 small runs first, and is refused if 'reference'
+        on the CPU trains them to other weights.
+    dtype : {'float32', 'float64'}
+        Type of weights, gradients and moments.
+    device : {'auto', 'cpu', 'cuda'}
+        'auto' is the device of the layer if there is one already, and the CPU otherwise.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a value that isn't listed.
+    InvalidTypeError
+        For an unknown option.
+
+    Examples
+    --------
+    >>> Compute("fused", dtype="float64").device
+    'auto'
+    """
+
+    engine: str = "auto"
+    dtype: DType = "float32"
+    device: Device = "auto"
+
+    def __post_init__(self) -> None:
+        require_choice("`engine`", self.engine, ("auto", *engine_names()))
+        require_choice("`dtype`", self.dtype, get_args(DType))
+        require_choice("`device`", self.device, get_args(Device))
+
+
+def resolve_device(device: Device) -> Literal["cpu", "cuda"]:
+    """Resolve 'auto', which is the CPU, and check that a GPU asked for is available.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For another name, or a GPU that isn't available.
+    """
+    require_choice("`device`", device, get_args(Device))
+    if device != "cuda":
+        return "cpu"
+    require_device(device)
+    return "cuda"

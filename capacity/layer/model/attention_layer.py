@@ -26,11 +26,11 @@ from capacity.layer.model.initial import initial_weights
 from capacity.layer.model.storage import read_layer, require_weights, write_layer
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
+    LayerActivations,
     Step,
     normed,
     written_by_heads,
 )
-from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.validation import (
     check_written,
     checked_tokens,

@@ -1,6 +1,7 @@
 """Sizes of an attention layer, and the bounds that they put on the rank of its tensor L.
 
-Two numbers are called a rank bound, and only the first is one:
+`query_key_config` has those of a layer that facts are written into by hand. Two numbers are called
+a rank bound, and only the first is one:
 
 * Proposition 3.5 proves rank(L) <= d_model + n_heads d_head_vo |Q|, and `layer_rank_upper` is
   sharper.
@@ -18,11 +19,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from capacity.checks import require_integer, shown, with_known_options
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
 
 
 @briefly_shown
@@ -261,3 +267,29 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
         k * min(q, v, d),
         min(d, v) * min(k, q),
     )
+
+
+def query_key_config(db: Database) -> LayerConfig:
+    """Sizes of the layer that `capacity.layer.store_in_query_key` makes.
+
+    Parameters
+    ----------
+    db : Database
+        A functional database of arity 3.
+
+    Returns
+    -------
+    LayerConfig
+        One head with ``d_model = |Q| + 1``, or, if some token is subject and predicate, two with
+        ``d_model = 2 |Q| + 2``.
+
+    Examples
+    --------
+    >>> from capacity import Database
+    >>> query_key_config(Database.from_triples([("a", "p", "x"), ("b", "q", "y")])).name
+    'd3-h1-qk2-vo1'
+    """
+    n = len(db.predicate_ids)
+    if not np.intersect1d(db.subject_ids, db.predicate_ids).size:
+        return LayerConfig(d_model=n + 1, n_heads=1, d_head_qk=n, d_head_vo=1)
+    return LayerConfig(d_model=2 * n + 2, n_heads=2, d_head_qk=n, d_head_vo=1)

@@ -3,7 +3,9 @@
 A snapshot holds all that epochs change: weights, moments, the state of the generator that orders
 the facts, and the number of epochs done. It is one file: a SHA-256 digest of the run's name and of
 the rest, then an ``.npz``. A file that is damaged, or belongs to another run or to other arrays, is
-ignored, and the run starts over. The digest detects damage, not forgery. No torch in here.
+ignored, and the run starts over. The digest detects damage, not forgery.
+
+Who follows the progress of a training is told by them, too. No torch in here.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import StorageError
+from capacity.layer.run.recipe import Recipe, Training
+from capacity.progress import Progress
 from capacity.safe_files import read_file, write_whole
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -190,3 +194,28 @@ def _is_stored(body: memoryview) -> bool:
 
 def _forms(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
     return {name: (array.shape, array.dtype) for name, array in arrays.items()}
+
+
+def followed(
+    train: Callable[[Snapshots], Training],
+    recipe: Recipe,
+    snapshots: Snapshots,
+    progress: Progress | None,
+    watch: Callable[[int, float], object] | None = None,
+    watch_at: Collection[int] = (),
+) -> Training:
+    """Train, and report epochs and loss: `progress` and `watch` of `capacity.layer.train`."""
+    if watch is not None:
+        snapshots = snapshots.telling(watch, at=watch_at)
+    if progress is not None:
+        progress("epochs", 0, recipe.epochs, None)
+        snapshots = snapshots.telling(
+            lambda done, _loss: progress("epochs", done, recipe.epochs, None)
+        )
+    training = train(snapshots)
+    if watch is not None:
+        watch(training.epochs, training.loss)
+    if progress is not None:
+        # a layer that memorises stops early: what is left isn't trained
+        progress("epochs", training.epochs, training.epochs, 0.0)
+    return training

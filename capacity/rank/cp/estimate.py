@@ -1,9 +1,13 @@
-"""Numerical estimates of the rank by fitting CP decompositions.
+"""Numerical estimates of the rank: by fitting CP decompositions, and by singular values.
 
-A CP decomposition writes a tensor as a sum of R simple tensors a_r (x) b_r (x) ... Fitting one
-with a small residual suggests that the rank is at most R but proves nothing: the result is an
+A CP decomposition writes a tensor as a sum of R simple tensors a_r (x) b_r (x) ... Fitting one with
+a small residual suggests that the rank is at most R but proves nothing: the result is an
 *estimate*, never a bound. A tensor whose border rank is below its rank (such as W) is approached by
 ever larger terms that cancel; such fits are recognised by the size of their terms and rejected.
+
+Of a tensor of floating-point numbers, such as that of a trained layer, the singular values above a
+threshold are counted. These are no bounds either; certified intervals need the integers of a
+database.
 
 References
 ----------
@@ -15,10 +19,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from capacity.checks import Seed, integer_seed
 from capacity.database.facts import Database
@@ -26,12 +31,13 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
 from capacity.rank.bounds import database_bounds
-from capacity.rank.cp.fit.decompose import as_dense, one_fit, require_starts
+from capacity.rank.cp.decompose import as_dense, as_floats, one_fit, require_starts
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import slice_modes
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
+
 
 # multiplications; about an hour on one core
 LARGEST_WORK = 3e12
@@ -200,3 +206,70 @@ def _fit(
             method = "Levenberg-Marquardt" if small else "parafac (ALS)"
             return CPEstimate(rank, fit.residual, method, cp)
     return None
+
+
+THRESHOLD = 1e-6
+
+
+class RankEstimates(NamedTuple):
+    """Two estimates of the rank of a tensor of floating-point numbers; neither is a bound.
+
+    Attributes
+    ----------
+    unfolding_rank : int
+        Largest numerical rank of the three unfoldings.
+    decomposition_size : int
+        Smallest number of simple tensors in a decomposition by slices or by two unfoldings: the
+        minimum of the three sums of slices' numerical ranks and the three products of two
+        unfoldings' numerical ranks, and at least `unfolding_rank`.
+    """
+
+    unfolding_rank: int
+    decomposition_size: int
+
+
+def numerical_rank_estimates(tensor: ArrayLike, *, threshold: float = THRESHOLD) -> RankEstimates:
+    """Estimate the rank of a real 3-tensor from below and from above.
+
+    Parameters
+    ----------
+    tensor : array_like, shape (n_0, n_1, n_2)
+        A real tensor.
+    threshold : float
+        Singular values of an unfolding or a slice count if they exceed this fraction of the largest
+        singular value of the unfoldings.
+
+    Returns
+    -------
+    RankEstimates
+        Named tuple of `unfolding_rank` and `decomposition_size`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the tensor hasn't three modes, has no entries or some that aren't finite, or the
+        threshold doesn't lie strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> numerical_rank_estimates(np.ones((2, 3, 4)))
+    RankEstimates(unfolding_rank=1, decomposition_size=1)
+    """
+    T = as_floats(tensor)
+    if T.ndim != 3 or not T.size or not np.isfinite(T).all():
+        raise InvalidArgumentError(
+            f"`tensor` must have three modes and finite entries; got shape {T.shape}, with "
+            f"{np.count_nonzero(~np.isfinite(T)):,} entries that aren't finite."
+        )
+    if not 0 < threshold < 1:
+        raise InvalidArgumentError(
+            f"`threshold` must lie strictly between 0 and 1; got {threshold}."
+        )
+    modes = [np.moveaxis(T, mode, 0) for mode in range(3)]
+    spectra = [np.linalg.svd(M.reshape(len(M), -1), compute_uv=False) for M in modes]
+    least = threshold * max(s[0] for s in spectra)
+    ranks = [int((s > least).sum()) for s in spectra]
+    slices = [int((np.linalg.svd(M, compute_uv=False) > least).sum()) for M in modes]
+    products = [a * b for a, b in combinations(ranks, 2)]
+    # near the threshold slices can count fewer singular values than unfoldings do
+    return RankEstimates(max(ranks), max(*ranks, min(*slices, *products)))

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.shares import OF_AN_END
 from capacity.rank.verifier.argument import View

@@ -8,8 +8,7 @@ import flint
 import numpy as np
 
 from capacity.exact.types import Indices
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.diagonalization import Diagonalization

@@ -6,8 +6,9 @@ A, where they vanish. So (Alexeev, Forbes, Tsimerman 2011, applied to whole sets
 
     rank(D) >= dim span of the object slices of L + rank(D[A]),
 
-and D[A] is bounded by an unfolding. On functional data the object slices are independent, so the
-first number is the size of L. The same holds for predicates in the place of subjects.
+and D[A] is bounded by an unfolding, whose minor is the argument. On functional data the object
+slices are independent, so the first number is the size of L. The same holds for predicates in the
+place of subjects.
 
 The largest independent set of the bipartite graph of subjects and objects is found exactly, from a
 largest matching (Koenig 1931): A is the set of subjects that can be reached from unmatched subjects
@@ -22,12 +23,33 @@ import numpy as np
 
 from capacity.exact.ranks import Minor, minor_by_group
 from capacity.exact.types import Indices, Mask
-from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.verifier.kinds.unfolding import Unfolding
-from capacity.tensor.entries.coordinates import distinct
-from capacity.tensor.graphs import SMALL
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.structure import unfolding_entries
+from capacity.tensor.structure import SMALL, places_of, unfolding_entries
+
+
+def as_unfolding(shape: tuple[int, ...], mode: int, minor: Minor) -> tuple[Unfolding, ...]:
+    """Write a nonsingular minor of an unfolding as an argument; none if it is empty.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the tensor that the unfolding belongs to.
+    mode : int
+        Mode of the unfolding, whose rows are slices.
+    minor : Minor
+        Rows and columns, numbered as `unfolding_entries` does.
+
+    Returns
+    -------
+    tuple of Unfolding
+        Of length 1, or 0 for an empty minor.
+    """
+    if not len(minor.rows):
+        return ()
+    columns = places_of(minor.columns, [n for m, n in enumerate(shape) if m != mode])
+    return (Unfolding(mode, minor.rows, columns, minor.blocks, minor.eliminated, minor.prime),)
 
 
 def largest_independent_set(

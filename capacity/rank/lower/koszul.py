@@ -32,11 +32,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.exact.modular_rank import rank_modulo
-from capacity.exact.prime import PRIME
+from capacity.exact.modular_rank import PRIME, rank_modulo
 from capacity.exact.types import Indices
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.shares import OF_A_FLATTENING
 from capacity.rank.verifier.argument import View
@@ -82,7 +80,7 @@ def best_flattening(
 
     The smallest flattenings are tried first, and those whose shape allows no larger bound than the
     best so far are skipped. Almost all projections to a given dimension give the same rank, so one
-    is tried. Ranks are taken modulo `capacity.exact.prime.PRIME`.
+    is tried. Ranks are taken modulo `capacity.exact.modular_rank.PRIME`.
 
     Parameters
     ----------

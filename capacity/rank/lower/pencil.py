@@ -8,8 +8,7 @@ import numpy as np
 
 from capacity.errors import MemoryBudgetError
 from capacity.exact.types import Indices
-from capacity.rank.method import Method
-from capacity.rank.problem import Component, Goal
+from capacity.rank.method import Component, Goal, Method
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.procedures.kronecker_form import Spend

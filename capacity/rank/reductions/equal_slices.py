@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.exact.sparse_terms import vector
-from capacity.exact.types import Indices, Term
+from capacity.exact.types import Indices, Term, vector
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import numbered
 

@@ -24,9 +24,8 @@ import numpy as np
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.exact.sparse_terms import lifted
-from capacity.exact.types import Indices, Mask
-from capacity.rank.reductions.coefficients import Explicit, coefficients_of
+from capacity.exact.types import Indices, Mask, lifted
+from capacity.rank.coefficients import Explicit, coefficients_of
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
@@ -34,7 +33,7 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.kinds.unfolding import Unfolding
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 
 @briefly_shown

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.exact.types import Indices
-from capacity.rank.lower.unfolding import as_unfolding
+from capacity.rank.lower.independent_sets import as_unfolding
 from capacity.rank.method import BOUNDS, Method
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.effective_ledger import EffectiveLedger

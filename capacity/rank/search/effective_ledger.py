@@ -20,15 +20,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from capacity.exact.sparse_terms import vector
-from capacity.exact.types import Indices, Term
+from capacity.exact.types import Indices, Term, vector
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
-from capacity.rank.method import Method, value_of
-from capacity.rank.problem import Component, Goal, Problem
+from capacity.rank.method import Component, Goal, Method, Problem, value_of
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
-from capacity.rank.search.places import AS_A_WHOLE, TOO_LARGE, Place
+from capacity.rank.search.scheduler import AS_A_WHOLE, TOO_LARGE, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate

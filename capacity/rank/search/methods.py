@@ -34,7 +34,7 @@ METHODS: list[Method] = [
     _named("lower.koszul:KOSZUL"),
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
     _named("upper.flip_search:FLIP_GRAPH"),
-    _named("cp.exact.exact_fits:LEAST_SQUARES"),
+    _named("cp.exact_fits:LEAST_SQUARES"),
     _named("lower.substitution.dense:ANNEALED_SUBSTITUTION"),
     _named("lower.substitution.dense:SUBSTITUTION_IN_OTHER_BASES"),
     _named("lower.substitution.case_trees:CASES"),

@@ -19,11 +19,10 @@ from capacity.exact.types import Indices, Mask
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
-from capacity.rank.method import Method, value_of
-from capacity.rank.problem import Component, Goal, Problem
+from capacity.rank.method import Component, Goal, Method, Problem, value_of
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
-from capacity.rank.search.places import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
+from capacity.rank.search.scheduler import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.upper.fiber_cover import FiberCover, fiber_cover
 from capacity.rank.verifier.argument import Argument

@@ -13,16 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.exact.sparse_terms import vector
-from capacity.exact.types import Indices, IntegerFactors, Term, Vector
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.exact.types import Indices, IntegerFactors, Term, Vector, vector
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.upper.spanning_tree import (
-    spanning_tree,
-    spanning_tree_terms,
-    spanning_tree_work,
-)
+from capacity.rank.upper.spanning_tree import spanning_tree, spanning_tree_terms, spanning_tree_work
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # steps per compiled call, so that Ctrl-C is noticed in between

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.maximal_rank import MaximalRank, maximal_rank

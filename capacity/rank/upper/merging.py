@@ -14,8 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from capacity.exact.types import Indices, Term
-from capacity.rank.method import Method
-from capacity.rank.problem import Component, Goal
+from capacity.rank.method import Component, Goal, Method
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.upper.slices import slice_terms
 from capacity.rank.verifier.kinds.boxes import Boxes

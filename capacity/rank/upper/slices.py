@@ -19,8 +19,7 @@ import numpy as np
 
 from capacity.exact.factorization import factors, integer_factors
 from capacity.exact.peeling import reduce
-from capacity.exact.sparse_terms import vector
-from capacity.exact.types import Indices, Term, Vector
+from capacity.exact.types import Indices, Term, Vector, vector
 from capacity.rank.verifier.kinds.decomposition import PRODUCTS_AN_ENTRY, products_of_terms
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import slice_modes, stacked_slice_entries

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from capacity.display import briefly_shown
 from capacity.exact.factorization import factors
 from capacity.exact.modular_rank import ranks_of_differences
-from capacity.exact.sparse_terms import term, vector
-from capacity.exact.types import Indices, Term
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.exact.types import Indices, Term, term, vector
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.kinds.decomposition import Decomposition
-from capacity.tensor.graphs import SMALL, root
+from capacity.tensor.structure import SMALL, root
 
 # modes of a tensor whose trees are thought of: 13! of 20 microseconds are 35 hours
 _MOST_MODES = 13

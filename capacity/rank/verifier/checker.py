@@ -21,7 +21,7 @@ from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.named import in_words, name_of, require_groups, tensor_of
 from capacity.rank.verifier.view import Removed
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import grouped, is_complete
 

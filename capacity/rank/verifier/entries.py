@@ -14,7 +14,7 @@ import numpy as np
 
 from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
-from capacity.tensor.entries.coordinates import distinct, stable_order
+from capacity.tensor.coordinates import distinct, stable_order
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import component_labels, is_complete
 

@@ -12,7 +12,7 @@ from capacity.exact.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import DENSE_BYTES, steps_of_rank
 from capacity.rank.verifier.entries import LARGEST_VALUE, SORT, Entries, require
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # steps and bytes for each entry of a dense tensor, and steps for each product with a basis
 ENTRY, ENTRY_BYTES, PRODUCT = 20, 24, 3

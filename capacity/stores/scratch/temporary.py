@@ -1,6 +1,6 @@
 """A temporary folder that goes at the end, and, if its process is killed, at the next start.
 
-Such a folder holds a file that its process has claimed (`capacity.file_locks`) and that names the
+Such a folder holds a file that its process has claimed (`capacity.safe_files`) and that names the
 machine. Where no process claims it any more, the folder is what a killed one has left.
 """
 
@@ -18,7 +18,7 @@ from typing import IO
 
 from capacity.checks import megabytes
 from capacity.errors import LeftoverWarning, StorageError, warn_caller
-from capacity.file_locks import abandoned, claim
+from capacity.safe_files import abandoned, claim
 
 PREFIX = "capacity-"
 _CLAIM = "in-use"

@@ -25,14 +25,12 @@ from capacity.errors import (
     StorageError,
     SweepError,
 )
-from capacity.layer.compute import Compute
+from capacity.layer.engines.registry import Compute
 from capacity.layer.model.config import LayerConfig
-from capacity.layer.recall.threshold import check_tau
-from capacity.layer.run.recipe import Recipe
-from capacity.layer.run.starts import Starts
+from capacity.layer.recall import check_tau
+from capacity.layer.run.recipe import Recipe, Starts
 from capacity.safe_files import read_file
-from capacity.sweep.grammar.sections import Runs
-from capacity.sweep.grammar.sources import drawn, sources_of
+from capacity.sweep.grammar.sections import Runs, drawn, sources_of
 from capacity.sweep.grammar.values import (
     is_required,
     keys_of,

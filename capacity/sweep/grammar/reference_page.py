@@ -8,7 +8,7 @@ import re
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-from capacity.layer.compute import Compute
+from capacity.layer.engines.registry import Compute
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.run.recipe import Recipe
 from capacity.sweep.grammar.plan_file import NO_KEYS

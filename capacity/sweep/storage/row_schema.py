@@ -24,11 +24,10 @@ from typing import Any, get_type_hints
 
 import pyarrow as pa
 
+from capacity.evaluator.accuracy import TAUS
 from capacity.evaluator.columns import accuracy_column, scale_column
-from capacity.evaluator.recall.accuracy import TAUS
 from capacity.layer.model.config import LayerConfig
-from capacity.layer.run.recipe import Recipe
-from capacity.layer.run.starts import Starts, TriedStarts
+from capacity.layer.run.recipe import Recipe, Starts, TriedStarts
 
 # of the rank of a run's database
 RANK_COLUMNS: tuple[str, ...] = (

@@ -14,8 +14,8 @@ from capacity.errors import InvalidArgumentError, SweepError
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import engines_named, make_known
 from capacity.progress import Progress
+from capacity.sweep.estimates import TimeLeft
 from capacity.sweep.plan import Plan, Run, task_seconds, tasks_of
-from capacity.sweep.time_left import TimeLeft
 from capacity.sweep.training.one_run import database_ranks, train_runs
 from capacity.sweep.training.trained import layer_of
 from capacity.sweep.workers.pool import Outcome, in_this_process, processes

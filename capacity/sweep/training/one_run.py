@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
-from capacity.layer.compute import Compute
 from capacity.layer.engines.engine import Engine
-from capacity.layer.engines.registry import make_known
+from capacity.layer.engines.registry import Compute, make_known
 from capacity.layer.model.config import layer_rank_assumed, layer_rank_upper
 from capacity.layer.run.recipe import Recipe, Training
 from capacity.progress import Progress

@@ -15,13 +15,12 @@ from threadpoolctl import ThreadpoolController
 
 from capacity.errors import SweepError
 from capacity.layer.engines.engine import loaded
-from capacity.layer.engines.followed import followed
 from capacity.layer.engines.registry import engine_named, trains_weights
 from capacity.layer.model.devices import lost_device
 from capacity.layer.model.forward import Weights
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.run.recipe import Training
-from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots, followed
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name

@@ -14,14 +14,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from capacity.errors import SweepError
+from capacity.evaluator.accuracy import accuracy_of_logits
 from capacity.evaluator.columns import accuracy_column
-from capacity.evaluator.recall.accuracy import accuracy_of_logits
-from capacity.evaluator.recall.scale import margins, smallest_scale
+from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.model.forward import logits_of_pairs
-from capacity.layer.recall.predictions import pair_logits
+from capacity.layer.recall import pair_logits
 from capacity.layer.run import snapshots as of_one
-from capacity.layer.run.recipe import Training
-from capacity.layer.run.starts import NOT_TRIED, TriedStarts
+from capacity.layer.run.recipe import NOT_TRIED, Training, TriedStarts
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import starts_name

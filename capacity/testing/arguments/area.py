@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -11,10 +11,7 @@ import numpy as np
 
 from capacity.errors import InvalidArgumentError
 from capacity.exact.types import Indices, Mask
-from capacity.rank import (
-    Unfolding,
-    View,
-)
+from capacity.rank import Argument, Unfolding, View
 from capacity.tensor import SparseTensor
 from capacity.tensor.structure import component_labels, is_complete
 from capacity.testing.choices import Choices
@@ -160,3 +157,7 @@ def seen(area: Area, view: View) -> tuple[Indices, Mask]:
             hides = np.tensordot((P != 0).astype(np.int64), unknown, axes=(1, mode))
             unknown = np.moveaxis(hides, 0, mode)
     return tensor, unknown == 0
+
+
+# chooses an argument about an area; None if it finds none
+Maker: TypeAlias = Callable[[Choices, Area], Argument | None]

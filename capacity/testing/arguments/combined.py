@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar, get_args
+from collections.abc import Sequence
+from typing import TypeVar, get_args
 
 import numpy as np
 from hypothesis import strategies as st
@@ -15,50 +15,19 @@ from capacity.rank import Argument, Boxes, Certificate, Decomposition, Pencil, U
 from capacity.rank.verifier.certificate import Quantity, Side
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor import SparseTensor, grouped
-from capacity.testing.arguments.algebraic_terms import algebraic_decomposition
 from capacity.testing.arguments.area import Area, Sides
-from capacity.testing.arguments.blocks import block_substitution
-from capacity.testing.arguments.diagonalizations import diagonalization
-from capacity.testing.arguments.lower_arguments import koszul, pencil, substitution, unfolding
-from capacity.testing.arguments.pairs import paired_slices
-from capacity.testing.arguments.strong_arguments import (
-    algebra,
-    cases,
-    rank_one_completion,
-    rank_one_locus,
+from capacity.testing.arguments.lower_arguments import ADDING, unfolding
+from capacity.testing.arguments.strong_arguments import STRONG
+from capacity.testing.arguments.upper_arguments import (
+    algebraic_decomposition,
+    paired_slices,
+    partition,
+    terms,
 )
-from capacity.testing.arguments.upper_arguments import partition, terms
-from capacity.testing.arguments.whole_components import (
-    enclosure,
-    whole_diagonalization,
-    whole_format,
-    whole_pencil,
-)
+from capacity.testing.arguments.whole_components import WHOLE
 from capacity.testing.choices import Choices
 
 T = TypeVar("T", bound=str)
-Maker: TypeAlias = Callable[[Choices, Area], Argument | None]
-# kinds whose values add up, and kinds of which a certificate may have one
-ADDING: dict[str, Maker] = {
-    "unfolding": unfolding,
-    "substitution": substitution,
-    "block substitution": block_substitution,
-}
-STRONG: dict[str, Maker] = {
-    "koszul": koszul,
-    "pencil": pencil,
-    "diagonalization": diagonalization,
-    "algebra": algebra,
-    "rank-one locus": rank_one_locus,
-    "rank-one completion": rank_one_completion,
-    "cases": cases,
-}
-WHOLE: dict[str, Maker] = {
-    "pencil": whole_pencil,
-    "diagonalization": whole_diagonalization,
-    "enclosure": enclosure,
-    "maximal rank": whole_format,
-}
 SUMS = ("decomposition", "algebraic decomposition")
 PAIRS = "paired slices"
 KINDS: dict[Side, tuple[str, ...]] = {

@@ -10,7 +10,7 @@ import numpy as np
 from capacity.exact.types import Indices
 from capacity.rank import Diagonalization, View, matrix_rank
 from capacity.rank.lower.diagonalization import nonsingular_combination
-from capacity.rank.reductions.core import concise_core
+from capacity.rank.reductions.subtensor import concise_core
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     all_singular,
     why_not_diagonal,

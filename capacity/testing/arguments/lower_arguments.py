@@ -1,24 +1,20 @@
-"""Random arguments for lower bounds, valid by construction: one function for each kind.
+"""Random arguments for lower bounds that add, valid by construction: one function for each kind.
 
-Each takes an `Area`, and returns None if it finds no argument there.
+They are minors of unfoldings, and the substitution method, with several slices at once too. Each
+takes an `Area`, and returns None if it finds no argument there.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterator
 
-import flint
 import numpy as np
 
 from capacity.exact.types import Indices, Mask
-from capacity.rank import Koszul, Pencil, Substitution, Unfolding, View
-from capacity.rank.lower.koszul import koszul_matrix
+from capacity.rank import BlockSubstitution, Substitution, Unfolding, View
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from capacity.rank.verifier.entries import LARGEST_VALUE
-from capacity.rank.verifier.procedures.pencils import pencil_rank
-from capacity.testing.arguments.area import Area, seen
+from capacity.testing.arguments.area import Area, Maker, seen
 from capacity.testing.choices import Choices
 
 # the last is the largest below 2^62
@@ -193,45 +189,65 @@ def _any_removals(choose: Choices, values: Mask, known: Mask) -> Indices:
     return np.array(removals, np.int64).reshape(-1, 2)
 
 
-def koszul(choose: Choices, area: Area) -> Koszul | None:
-    """Choose a Koszul flattening of a view, modulo a prime."""
-    if area.order != 3:
+def block_substitution(choose: Choices, area: Area) -> BlockSubstitution | None:
+    """Choose steps on a view, of a slice or of independent slices; not always all that can be."""
+    view = random_view(choose, area)
+    tensor, known = seen(area, view)
+    prime = choose.one(PRIMES)
+    if not (tensor % prime * known).any():
+        prime = PRIMES[-1]
+    live, known = np.ones(tensor.shape, bool), known.copy()
+    removals: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
+    columns: list[Indices] = []
+    most = choose.integer(1, tensor.size) if choose.chance(1, 4) else tensor.size
+    while len(removals) < most and (playable := playable_slices((tensor != 0) & known & live)):
+        mode, i = choose.one(playable)
+        rows = [i]
+        if not groups or choose.chance(2, 3):
+            rows, places = _independent(choose, tensor, known & live, mode, i, prime)
+            if len(rows):
+                groups.append((len(removals), len(rows)))
+                columns.append(places)
+            elif not groups:
+                # another slice has an entry that isn't a multiple of the prime
+                continue
+            else:
+                rows = [i]
+        for row in rows:
+            removals.append((mode, row))
+            hidden = (tensor.take(row, mode) != 0) | ~known.take(row, mode)
+            known &= ~np.expand_dims(hidden, mode)
+            np.moveaxis(live, mode, 0)[row] = False
+    if not groups:
         return None
-    small = area.all_known(choose)
-    if not small.indices[0]:
-        return None
-    view = random_view(choose, small, most=FEW)
-    mode, prime = choose.integer(0, 2), choose.one(PRIMES)
-    slices = np.moveaxis(seen(area, view)[0], mode, 0)
-    p = choose.integer(0, len(slices) - 1)
-    matrix = koszul_matrix(slices, p)
-    m, n = matrix.shape
-    rank = flint.nmod_mat(m, n, (matrix % prime).ravel().tolist(), prime).rank()
-    value = -(-rank // math.comb(len(slices) - 1, p))
-    return Koszul(view, mode, p, prime, value) if value else None
+    return BlockSubstitution(
+        view,
+        np.array(removals, np.int64),
+        np.array(groups, np.int64),
+        np.concatenate(columns),
+        np.array([choose.integer(0, n) for _, n in groups], np.int64),
+        prime,
+    )
 
 
-def pencil(choose: Choices, area: Area) -> Pencil | None:
-    """Choose two slices that lie in the area and whose fibers are all known."""
-    found: list[tuple[int, int, int]] = []
-    for mode in range(3) if area.order == 3 else ():
-        T = np.moveaxis(area.tensor, mode, 0) != 0
-        for i, j in itertools.combinations(choose.some(area.indices[mode], most=8), 2):
-            sides = [np.flatnonzero((T[i] | T[j]).any(axis=axis)).tolist() for axis in (1, 0)]
-            sides.insert(mode, [i, j])
-            inside = all(set(x) <= set(y) for x, y in zip(sides, area.indices, strict=True))
-            # for effective ranks the verifier requires a fact of these slices in every object fiber
-            facts = area.tensor[np.ix_(*sides)].any(axis=2).all() or not area.effective
-            if inside and facts:
-                found.append((mode, i, j))
-    return drawn_pencil(choose, area, found)
+def _independent(
+    choose: Choices, tensor: Indices, certain: Mask, mode: int, i: int, prime: int
+) -> tuple[list[int], Indices]:
+    """Slices, a chosen one perhaps with others, and as many places that prove them independent."""
+    side, sure = np.moveaxis(tensor, mode, 0), np.moveaxis(certain, mode, 0)
+    others = [j for j in range(len(side)) if j != i and sure[j].any()]
+    rows = choose.order([i, *(j for j in others if choose.chance(1, 2))])
+    places = np.argwhere(sure[rows].all(axis=0))
+    if not len(places):
+        rows, places = [i], np.argwhere(sure[i])
+    matrix = side[(np.array(rows)[:, None], *places.T)]
+    found = leading_pivots(matrix, prime)
+    return [rows[a] for a, _ in found], places[[b for _, b in found]]
 
 
-def drawn_pencil(choose: Choices, area: Area, pairs: list[tuple[int, int, int]]) -> Pencil | None:
-    """Choose a pencil among pairs of slices, each a mode and two indices; None without any."""
-    if not pairs:
-        return None
-    mode, i, j = choose.one(pairs)
-    slices = np.array(choose.order([i, j]), np.int64)
-    first, second = area.tensor.take(slices, axis=mode).swapaxes(0, mode)
-    return Pencil(mode, slices, pencil_rank(first, second))
+ADDING: dict[str, Maker] = {
+    "unfolding": unfolding,
+    "substitution": substitution,
+    "block substitution": block_substitution,
+}

@@ -1,21 +1,40 @@
-"""Random arguments for lower bounds that don't add: algebras, rank one, distinctions of cases."""
+"""Random arguments for lower bounds that don't add, valid by construction.
+
+They are flattenings, pencils, algebras, forms on rank one, and distinctions of cases; those by
+diagonalization stand apart. A certificate may have one of them.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
+
+import flint
 import numpy as np
 
 from capacity.errors import MemoryBudgetError
-from capacity.rank import AlderStrassen, Cases, RankOneCompletion, RankOneLocus, View
+from capacity.rank import (
+    AlderStrassen,
+    Cases,
+    Koszul,
+    Pencil,
+    RankOneCompletion,
+    RankOneLocus,
+    View,
+)
+from capacity.rank.lower.koszul import koszul_matrix
 from capacity.rank.lower.rank_one_completions import spanning
 from capacity.rank.lower.rank_one_loci import linear_form
-from capacity.rank.reductions.core import concise_core
+from capacity.rank.reductions.subtensor import concise_core
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.algebra import n_maximal_ideals, products
 from capacity.rank.verifier.kinds.cases import NONZERO, VALUE, State, removed
 from capacity.rank.verifier.kinds.rank_one_completion import fibers_of
-from capacity.testing.arguments.area import Area, seen
-from capacity.testing.arguments.lower_arguments import random_view
+from capacity.rank.verifier.procedures.pencils import pencil_rank
+from capacity.testing.arguments.area import Area, Maker, seen
+from capacity.testing.arguments.diagonalizations import diagonalization
+from capacity.testing.arguments.lower_arguments import FEW, PRIMES, random_view
 from capacity.testing.choices import Choices
 
 # most indices of a mode: the independent checker goes through all triples of them
@@ -24,6 +43,50 @@ MOST = 4
 TRIES = 8
 # probability that a step distinguishes cases is one in this; most levels and cases of a tree
 SPLITS, MOST_LEVELS, MOST_CASES = 3, 2, 8
+
+
+def koszul(choose: Choices, area: Area) -> Koszul | None:
+    """Choose a Koszul flattening of a view, modulo a prime."""
+    if area.order != 3:
+        return None
+    small = area.all_known(choose)
+    if not small.indices[0]:
+        return None
+    view = random_view(choose, small, most=FEW)
+    mode, prime = choose.integer(0, 2), choose.one(PRIMES)
+    slices = np.moveaxis(seen(area, view)[0], mode, 0)
+    p = choose.integer(0, len(slices) - 1)
+    matrix = koszul_matrix(slices, p)
+    m, n = matrix.shape
+    rank = flint.nmod_mat(m, n, (matrix % prime).ravel().tolist(), prime).rank()
+    value = -(-rank // math.comb(len(slices) - 1, p))
+    return Koszul(view, mode, p, prime, value) if value else None
+
+
+def pencil(choose: Choices, area: Area) -> Pencil | None:
+    """Choose two slices that lie in the area and whose fibers are all known."""
+    found: list[tuple[int, int, int]] = []
+    for mode in range(3) if area.order == 3 else ():
+        T = np.moveaxis(area.tensor, mode, 0) != 0
+        for i, j in itertools.combinations(choose.some(area.indices[mode], most=8), 2):
+            sides = [np.flatnonzero((T[i] | T[j]).any(axis=axis)).tolist() for axis in (1, 0)]
+            sides.insert(mode, [i, j])
+            inside = all(set(x) <= set(y) for x, y in zip(sides, area.indices, strict=True))
+            # for effective ranks the verifier requires a fact of these slices in every object fiber
+            facts = area.tensor[np.ix_(*sides)].any(axis=2).all() or not area.effective
+            if inside and facts:
+                found.append((mode, i, j))
+    return drawn_pencil(choose, area, found)
+
+
+def drawn_pencil(choose: Choices, area: Area, pairs: list[tuple[int, int, int]]) -> Pencil | None:
+    """Choose a pencil among pairs of slices, each a mode and two indices; None without any."""
+    if not pairs:
+        return None
+    mode, i, j = choose.one(pairs)
+    slices = np.array(choose.order([i, j]), np.int64)
+    first, second = area.tensor.take(slices, axis=mode).swapaxes(0, mode)
+    return Pencil(mode, slices, pencil_rank(first, second))
 
 
 def algebra(choose: Choices, area: Area) -> AlderStrassen | None:
@@ -168,3 +231,14 @@ def _few(state: State, mode: int, i: int, split: list[int]) -> list[State]:
 def _is_nonzero(state: State, mode: int, i: int) -> bool:
     status = state.slice(mode, i)[0]
     return bool((((status == VALUE) | (status == NONZERO)) & state.live(mode)).any())
+
+
+STRONG: dict[str, Maker] = {
+    "koszul": koszul,
+    "pencil": pencil,
+    "diagonalization": diagonalization,
+    "algebra": algebra,
+    "rank-one locus": rank_one_locus,
+    "rank-one completion": rank_one_completion,
+    "cases": cases,
+}

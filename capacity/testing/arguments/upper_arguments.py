@@ -1,15 +1,20 @@
-"""Random boxes and simple tensors that sum to given entries, valid by construction."""
+"""Random arguments for upper bounds, valid by construction: boxes, simple tensors, pairs of slices.
+
+Simple tensors sum to given entries, with rational coefficients or over a real number field.
+"""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 
 from capacity.exact.factorization import factors
-from capacity.exact.sparse_terms import Term, Vector, vector
-from capacity.exact.types import Mask
+from capacity.exact.types import Indices, Mask, Term, Vector, vector
+from capacity.rank import AlgebraicDecomposition, PairedSlices, pencil_rank
 from capacity.testing.arguments.area import Area, Sides
 from capacity.testing.choices import Choices
 
@@ -124,3 +129,127 @@ def _sum(x: Vector, y: Vector, times: Fraction) -> Vector:
     for i, value in zip(*y, strict=True):
         total[i] = total.get(i, Fraction(0)) + times * value
     return vector(list(total), list(total.values()))
+
+
+# an element of a field, as the coefficients of a polynomial of lower degree than f
+Element: TypeAlias = tuple[Fraction, ...]
+SparseElements: TypeAlias = dict[int, Element]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A polynomial f with a root between two numbers, and the inverse of that root modulo f."""
+
+    f: tuple[int, ...]
+    lo: Fraction
+    hi: Fraction
+    inverse: Element
+
+
+# the square root of 2, (sqrt(5) - 1) / 2, the cube root of 2, 2 cos(2 pi / 7), and a rational
+FIELDS = (
+    Field((-2, 0, 1), Fraction(1), Fraction(2), (Fraction(0), Fraction(1, 2))),
+    Field((-1, 1, 1), Fraction(0), Fraction(3, 4), (Fraction(1), Fraction(1))),
+    Field((-2, 0, 0, 1), Fraction(-1), Fraction(7), (Fraction(0), Fraction(0), Fraction(1, 2))),
+    Field((-1, -2, 1, 1), Fraction(1), Fraction(2), (Fraction(-2), Fraction(1), Fraction(1))),
+    Field((-3, 2), Fraction(1), Fraction(9, 5), (Fraction(2, 3),)),
+)
+
+
+def algebraic_decomposition(choose: Choices, terms: list[Term]) -> AlgebraicDecomposition:
+    """Choose a field, and terms over it that have the sum of some rational terms."""
+    field = choose.one(FIELDS)
+    zero = (Fraction(0),) * (len(field.f) - 1)
+    found: list[list[SparseElements]] = [
+        [
+            {i: (x, *zero[1:]) for i, x in zip(indices, values, strict=True)}
+            for indices, values in term
+        ]
+        for term in terms
+    ]
+    alpha = _times_root(field, (Fraction(1), *zero[1:]))
+    for _ in range(choose.integer(1, 4)):
+        n = choose.integer(0, len(found) - 1)
+        a, b, *_ = choose.order(range(len(found[n])))
+        if choose.chance(1, 2):
+            # u b c = u (alpha b) (c / alpha)
+            found[n][a] = _scaled(field, found[n][a], alpha)
+            found[n][b] = _scaled(field, found[n][b], field.inverse)
+        else:
+            # u b c = u (b - alpha b') c + u (alpha b') c
+            piece = _scaled(field, choose.one(found)[a], alpha)
+            found.append([piece if m == a else dict(part) for m, part in enumerate(found[n])])
+            found[n][a] = _less(found[n][a], piece)
+    kept = [one for one in found if all(one)]
+    return AlgebraicDecomposition(
+        field.f,
+        field.lo,
+        field.hi,
+        tuple(tuple((tuple(part), tuple(part.values())) for part in one) for one in kept),
+    )
+
+
+def _times_root(field: Field, x: Element) -> Element:
+    """Multiply by the root: x^d is replaced by what f says it is."""
+    *low, top = (Fraction(0), *x)
+    return tuple(y - top * c / field.f[-1] for y, c in zip(low, field.f, strict=False))
+
+
+def _product(field: Field, x: Element, y: Element) -> Element:
+    total = [Fraction(0)] * len(x)
+    for c in y:
+        total = [t + c * z for t, z in zip(total, x, strict=True)]
+        x = _times_root(field, x)
+    return tuple(total)
+
+
+def _scaled(field: Field, part: SparseElements, by: Element) -> SparseElements:
+    return {i: _product(field, x, by) for i, x in part.items()}
+
+
+def _less(x: SparseElements, y: SparseElements) -> SparseElements:
+    total = dict(x)
+    for i, value in y.items():
+        old = total.get(i, (Fraction(0),) * len(value))
+        total[i] = tuple(a - b for a, b in zip(old, value, strict=True))
+    return {i: value for i, value in total.items() if any(value)}
+
+
+# most pairs; in some draws, one entry of this many is omitted
+MOST_PAIRS, OMITTED = 3, 3
+
+
+def paired_slices(
+    choose: Choices, tensor: Indices, places: Indices, mine: Mask
+) -> PairedSlices | None:
+    """Choose entries of pairs of slices.
+
+    Parameters
+    ----------
+    choose : Choices
+        Source of the choices.
+    tensor : ndarray of int64, of order 3
+        The dense tensor.
+    places : ndarray of int64, shape (n_entries, 3)
+        Places of its nonzero entries.
+    mine : ndarray of bool, of the shape of the tensor
+        Places that may be chosen.
+    """
+    mode = choose.integer(0, 2)
+    whole = choose.chance(1, 2)
+    slices = choose.order(np.unique(np.argwhere(mine)[:, mode]).tolist())
+    label, value = np.full(tensor.shape, -1), 0
+    for number in range(choose.integer(1, MOST_PAIRS)):
+        # of one slice alone, too
+        two = slices[2 * number : 2 * number + choose.one([2, 2, 2, 1])]
+        part = np.zeros(tensor.shape, np.int64)
+        for place in np.argwhere(mine):
+            if place[mode] in two and (whole or not choose.chance(1, OMITTED)):
+                part[tuple(place)] = tensor[tuple(place)]
+        if part.any():
+            both = np.moveaxis(part, mode, 0)[[two[0], two[-1]]]
+            both[1] *= len(two) - 1
+            label[part != 0] = number
+            value += pencil_rank(*both)
+    pair = label[tuple(places.T)]
+    return PairedSlices(mode, pair, value) if value else None

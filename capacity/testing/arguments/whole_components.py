@@ -10,23 +10,16 @@ import itertools
 import numpy as np
 
 from capacity.exact.types import Mask
-from capacity.rank import (
-    Diagonalization,
-    Enclosure,
-    MaximalRank,
-    Pencil,
-    View,
-    matrix_rank,
-)
-from capacity.rank.cp.exact.exact_fits import accepted
-from capacity.rank.cp.exact.krawczyk_box import enclose
-from capacity.rank.cp.fit.levenberg_marquardt import fit_cp, random_start
-from capacity.rank.reductions.core import concise_core
+from capacity.rank import Diagonalization, Enclosure, MaximalRank, Pencil, View, matrix_rank
+from capacity.rank.cp.exact_fits import accepted
+from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
+from capacity.rank.cp.making_exact import enclose
+from capacity.rank.reductions.subtensor import concise_core
 from capacity.rank.verifier.kinds.maximal_rank import maximal_rank
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import why_not_diagonal
-from capacity.testing.arguments.area import Area
+from capacity.testing.arguments.area import Area, Maker
 from capacity.testing.arguments.diagonalizations import some_combination
-from capacity.testing.arguments.lower_arguments import drawn_pencil
+from capacity.testing.arguments.strong_arguments import drawn_pencil
 from capacity.testing.choices import Choices
 
 # limits of an enclosure, since an independent checker takes long for larger ones
@@ -141,3 +134,11 @@ def _fitted(
     return Enclosure(
         view, (a, b, c), varying, radius, mode, np.array(fibers, np.int64).reshape(-1, 2)
     )
+
+
+WHOLE: dict[str, Maker] = {
+    "pencil": whole_pencil,
+    "diagonalization": whole_diagonalization,
+    "enclosure": enclosure,
+    "maximal rank": whole_format,
+}

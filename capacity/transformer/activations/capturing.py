@@ -20,8 +20,7 @@ from capacity.checks import require_integer
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.models.families import Part, unwrapped
 from capacity.transformer.activations.models.inputs import named, require_only
-from capacity.transformer.activations.records.cache import ActivationCache
-from capacity.transformer.activations.records.heads import LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
 from capacity.transformer.activations.records.validation import Check
 from capacity.transformer.activations.running import Plan, Run, require_within
 

@@ -10,21 +10,19 @@ import torch
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.following.attention_calls import least_logit
-from capacity.transformer.activations.following.linear import product_of
+from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
+from capacity.transformer.activations.following.modules import product_of
 from capacity.transformer.activations.following.recorder import Heads, Recorder
-from capacity.transformer.activations.following.shared import shared_change
 from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.models.families import Part, body_of
 from capacity.transformer.activations.models.inputs import checked_inputs, mask_of
-from capacity.transformer.activations.records.cache import ActivationCache
-from capacity.transformer.activations.records.heads import LayerActivations
-from capacity.transformer.activations.records.random_vector import random_vector
+from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
 from capacity.transformer.activations.records.validation import (
     Check,
     check_heads,
     check_output,
     is_softmax,
+    random_vector,
     require_affordable_attention,
 )
 

@@ -34,10 +34,10 @@ from torch.nn import functional
 from capacity.checks import Seed
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
+    LayerActivations,
     Written,
     normed,
 )
-from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.validation import (
     check_written,
     checked_tokens,

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.errors import CapacityError
-from capacity.rank import (
-    Certificate,
-    Koszul,
-    Substitution,
-    Unfolding,
-)
+from capacity.rank import Certificate, Koszul, Substitution, Unfolding
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS as REGISTERED
 from capacity.testing import (
@@ -31,7 +26,7 @@ from capacity.testing import (
 from capacity.testing.arguments.combined import KINDS, drawn_certificate
 from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
-from capacity.testing.known.databases import known_effective_rank, known_rank
+from capacity.testing.known_databases import known_effective_rank, known_rank
 from tests.oracles import database
 from tests.second_checker import second_checker
 from tests.tiers import examples

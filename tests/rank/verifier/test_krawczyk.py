@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import Certificate, Enclosure, View
-from capacity.rank.cp.exact.krawczyk_box import enclose
-from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp, random_start
+from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
+from capacity.rank.cp.making_exact import enclose
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.procedures.krawczyk import contracts

@@ -18,7 +18,7 @@ from capacity.errors import MemoryBudgetError
 from capacity.rank import AlderStrassen, Cases, RankOneLocus, View, rank_interval
 from capacity.rank.lower.rank_one_loci import linear_form
 from capacity.rank.lower.substitution.case_trees import case_tree
-from capacity.rank.lower.substitution.trees import tree_of
+from capacity.rank.lower.substitution.exhaustive import tree_of
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.entries import Refuted
@@ -34,7 +34,7 @@ from capacity.rank.verifier.kinds.cases import (
 )
 from capacity.rank.verifier.kinds.rank_one_locus import is_combination, minors_of
 from capacity.tensor import SparseTensor, direct_sum, from_dense
-from capacity.tensor.families.known import (
+from capacity.tensor.known import (
     KNOWN_RANKS,
     KnownTensor,
     complex_numbers,

@@ -21,7 +21,7 @@ from capacity.rank.verifier.kinds import KINDS
 from capacity.testing.arguments.combined import KINDS as OF_SIDES
 from capacity.testing.arguments.combined import drawn_certificate
 from capacity.testing.choices import Choices
-from capacity.testing.known.databases import known_rank
+from capacity.testing.known_databases import known_rank
 from tests.second_checker import second_checker
 
 Path = tuple[Any, ...]

@@ -29,11 +29,11 @@ from capacity.rank import (
     rank_interval,
     save_certificates,
 )
-from capacity.rank.cp.exact.krawczyk_box import enclose
-from capacity.rank.cp.fit.levenberg_marquardt import fit_cp, random_start
+from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
+from capacity.rank.cp.making_exact import enclose
 from capacity.rank.effort import Limits
 from capacity.rank.lower.substitution.dense import rebased_orders
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Problem
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS

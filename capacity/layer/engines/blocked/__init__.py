@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from capacity.layer.engines.engine import Engine
-from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
+from capacity.layer.engines.engine import Engine, StepCost, Workload, why_not_plain
 
 
 def _start(works: Iterable[Workload]) -> float:

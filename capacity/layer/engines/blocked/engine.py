@@ -22,9 +22,8 @@ import torch
 from torch import Tensor
 
 from capacity.database.facts import Database
-from capacity.layer.engines.blocked.backend import Backend, Ints, Rows, Targets, placed
+from capacity.layer.engines.blocked.backend import GPU, Backend, Ints, Rows, Targets, placed
 from capacity.layer.engines.blocked.cpu import CPU
-from capacity.layer.engines.blocked.gpu import GPU
 from capacity.layer.engines.optimizer import Looked, train_epochs
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.run.recipe import Recipe, Training

@@ -10,8 +10,16 @@ import math
 import numpy as np
 
 from capacity.layer.engines.simd.compile import compiled
-from capacity.layer.engines.simd.exp2 import exp2, flush_denormals
-from capacity.layer.engines.simd.vector import full, lanes_of, load, maximum, store, total
+from capacity.layer.engines.simd.vector import (
+    exp2,
+    flush_denormals,
+    full,
+    lanes_of,
+    load,
+    maximum,
+    store,
+    total,
+)
 
 LN_2 = math.log(2)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from capacity.layer.engines.engine import Engine
+from capacity.layer.engines.engine import Engine, StepCost, Workload, why_not_plain
 from capacity.layer.engines.simd import ROW
-from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
 
 
 def _why_not(work: Workload) -> str | None:

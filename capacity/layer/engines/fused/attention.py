@@ -18,10 +18,10 @@ from __future__ import annotations
 from capacity.layer.engines.fused.small_matmul import add_outer, repeat, store_column, store_rows
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import LOG2_E, inlined
-from capacity.layer.engines.simd.exp2 import exp2
 from capacity.layer.engines.simd.pointers import kind_of, rolled
 from capacity.layer.engines.simd.vector import (
     broadcast8,
+    exp2,
     fma,
     full,
     full8,

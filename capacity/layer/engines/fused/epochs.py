@@ -14,9 +14,16 @@ from capacity.layer.engines.fused.buffers import Batches, Facts, Run
 from capacity.layer.engines.fused.logits import predict
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import compiled, inlined
-from capacity.layer.engines.simd.exp2 import flush_denormals
 from capacity.layer.engines.simd.pointers import kind_of, pointers, rolled
-from capacity.layer.engines.simd.vector import fma, full, lanes_of, load, sqrt, store
+from capacity.layer.engines.simd.vector import (
+    flush_denormals,
+    fma,
+    full,
+    lanes_of,
+    load,
+    sqrt,
+    store,
+)
 
 # epochs between updates of the shifts to the present log-sum-exps
 REFRESH = 16

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.fused import COST, epochs
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import claimed, kept_types
-from capacity.layer.engines.workload import Workload
 
 _LOG = logging.getLogger("capacity")
 # CPU seconds on a core of 2025 to import numba, to load a kernel, and to compile one of each kind

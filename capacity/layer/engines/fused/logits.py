@@ -21,9 +21,8 @@ from capacity.layer.engines.fused.small_matmul import (
 )
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import inlined
-from capacity.layer.engines.simd.exp2 import exp2
 from capacity.layer.engines.simd.pointers import kind_of, rolled
-from capacity.layer.engines.simd.vector import broadcast, full, lanes_of, load, store, total
+from capacity.layer.engines.simd.vector import broadcast, exp2, full, lanes_of, load, store, total
 
 
 @inlined

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.fused import buffers, epochs
-from capacity.layer.engines.fused.buffers import aligned_zeros, facts_of
+from capacity.layer.engines.fused.buffers import IDLE, Layout, aligned_zeros, facts_of, padded
 from capacity.layer.engines.fused.kernels import kernel_for
-from capacity.layer.engines.fused.layout import IDLE, Layout, padded
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.pointers import words
 from capacity.layer.engines.simd.vector import VECTOR_BYTES
-from capacity.layer.engines.workload import Workload
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.forward import Weights
 from capacity.layer.run.history import History, Recorder

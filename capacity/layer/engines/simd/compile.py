@@ -11,9 +11,9 @@ from typing import Any
 
 import numba
 
-from capacity.file_locks import claim
 from capacity.kept_code import kept
 from capacity.layer.engines.simd.llvm import FLAGS
+from capacity.safe_files import claim
 
 LOG2_E = math.log2(math.e)
 

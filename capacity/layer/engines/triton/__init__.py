@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 
-from capacity.layer.engines.engine import Engine
-from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
+from capacity.layer.engines.engine import Engine, StepCost, Workload, why_not_whole
 
 # tokens, d_model, and d_head times heads, each rounded up: what the registers of a program hold
 MOST_TOKENS, MOST_D_MODEL, MOST_D_HEADS = 512, 16, 128

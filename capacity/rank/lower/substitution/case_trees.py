@@ -12,12 +12,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from capacity.exact.types import Indices, Mask
-from capacity.rank.lower.substitution.exhaustive import SMALL, Exhaustive, UnfinishedError
+from capacity.rank.lower.substitution.exhaustive import (
+    SMALL,
+    Exhaustive,
+    Node,
+    UnfinishedError,
+    tree_of,
+)
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
-from capacity.rank.lower.substitution.trees import Node, tree_of
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.entries import Refuted

@@ -8,8 +8,7 @@ import numpy as np
 
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
-from capacity.rank.method import Method
-from capacity.rank.problem import Goal, Problem
+from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.substitution import Substitution

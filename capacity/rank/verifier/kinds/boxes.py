@@ -14,7 +14,7 @@ from capacity.exact.types import Indices
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import Entries, Given, require
 from capacity.rank.verifier.kind import Kind
-from capacity.tensor.entries.coordinates import distinct, stable_order
+from capacity.tensor.coordinates import distinct, stable_order
 
 # steps and bytes for two modes of a fiber
 FIBER, FIBER_BYTES = 1_000, 200

@@ -14,7 +14,7 @@ from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.krawczyk import contracts, cost_of_contraction
 from capacity.rank.verifier.view import entries_of_view, place, view_tensor
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # steps for a pair, however small
 PAIR = 200_000

@@ -13,7 +13,7 @@ from capacity.rank.verifier.entries import SORT, Entries, Given, Refuted, requir
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
 from capacity.rank.verifier.view import UNOBSERVED
-from capacity.tensor.entries.coordinates import distinct
+from capacity.tensor.coordinates import distinct
 
 # two slices of rank one or zero are no pencil for an upper bound
 DEPENDENT = "the two slices are zero, or multiples of each other"

@@ -47,7 +47,7 @@ from capacity.rank.verifier.procedures.kronecker_form import (
     kronecker_form,
     nothing,
 )
-from capacity.tensor.graphs import connected_labels
+from capacity.tensor.structure import connected_labels
 
 # entries of the largest block that is solved, which takes seconds
 LARGEST_BLOCK = 2_000

@@ -16,14 +16,8 @@ from capacity.rank.verifier.procedures.sparse_removals import (
     cost_of_sparse_removals,
     require_sparse_removals,
 )
-from capacity.rank.verifier.view import (
-    ENTRY,
-    Removed,
-    require_indices,
-    sparse_view,
-    view_tensor,
-)
-from capacity.tensor.entries.coordinates import distinct
+from capacity.rank.verifier.view import ENTRY, Removed, require_indices, sparse_view, view_tensor
+from capacity.tensor.coordinates import distinct
 
 # budget for each entry of the view and four modes, and for each slice that is removed
 REMOVAL_ENTRY, REMOVAL = 50, 30_000

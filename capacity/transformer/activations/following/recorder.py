@@ -21,9 +21,9 @@ from capacity.transformer.activations.following.attention_calls import (
     AttentionCall,
     heard_attention,
 )
-from capacity.transformer.activations.following.linear import bias_of, is_linear, weight_of
+from capacity.transformer.activations.following.modules import bias_of, is_linear, weight_of
 from capacity.transformer.activations.following.stream import StreamFollower, unfollowed
-from capacity.transformer.activations.records.heads import LayerActivations
+from capacity.transformer.activations.records.cache import LayerActivations
 
 # the recorder whose run it is, as hooks are called in other threads' runs of the model, too
 _running: ContextVar[object] = ContextVar("running", default=None)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.following.linear import bias_of, weight_of
+from capacity.transformer.activations.following.modules import bias_of, weight_of
 from capacity.transformer.activations.following.operations import (
     Leaf,
     MapOf,
@@ -21,12 +21,12 @@ from capacity.transformer.activations.following.operations import (
 )
 from capacity.transformer.activations.following.stream import StreamFollower
 from capacity.transformer.activations.records.cache import (
+    LayerActivations,
     Mapped,
     Step,
     Written,
     written_by_heads,
 )
-from capacity.transformer.activations.records.heads import LayerActivations
 
 
 def steps_of(

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from capacity.transformer.activations.following.norms import Moments, fitted_norm
+from capacity.transformer.activations.following.modules import Moments, fitted_norm
 from capacity.transformer.activations.following.operations import (
     Leaf,
     MapOf,
@@ -30,7 +30,7 @@ from capacity.transformer.activations.following.operations import (
     Start,
     Sum,
 )
-from capacity.transformer.activations.records.random_vector import random_vector
+from capacity.transformer.activations.records.validation import random_vector
 
 
 def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from torch import nn
 
 from capacity.checks import require_choice
 from capacity.errors import InvalidArgumentError, PrecisionWarning, warn_caller
-from capacity.transformer.activations.following.linear import is_linear
+from capacity.transformer.activations.following.modules import is_linear
 
 Part: TypeAlias = Literal["encoder", "decoder", "cross"]
 

@@ -10,8 +10,11 @@ from typing import Any
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.records.dense_tensors import require_dense
-from capacity.transformer.activations.records.validation import checked_tokens, sentence_mask
+from capacity.transformer.activations.records.validation import (
+    checked_tokens,
+    require_dense,
+    sentence_mask,
+)
 
 # keys that tokenizers return and no model reads
 _TOLD_BY_TOKENIZERS = {"special_tokens_mask", "offset_mapping", "length", "num_truncated_tokens",

@@ -14,12 +14,11 @@ from torch import Tensor
 
 from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.transformer.activations.records.cache import ActivationCache
-from capacity.transformer.activations.records.dense_tensors import require_dense
-from capacity.transformer.activations.records.heads import LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
 from capacity.transformer.activations.records.validation import (
     check,
     is_softmax,
+    require_dense,
     sentence_mask,
 )
 

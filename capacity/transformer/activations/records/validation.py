@@ -1,9 +1,15 @@
-"""Checks of sentences and of recorded activations, for models of any family."""
+"""Checks of sentences and of recorded activations, for models of any family.
+
+Products are compared by one random vector, without being computed. Sparse, nested and quantised
+tensors, and those of the device ``meta``, which have no values, are tensors as well, and fail in
+the middle of the arithmetic, with errors that name neither them nor what to do: they are refused.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -12,10 +18,56 @@ from torch import Tensor
 
 from capacity.checks import require_choice
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.transformer.activations.records.cache import ActivationCache
-from capacity.transformer.activations.records.dense_tensors import require_dense
-from capacity.transformer.activations.records.heads import LayerActivations
-from capacity.transformer.activations.records.random_vector import random_vector
+from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+
+
+def require_dense(what: str, x: object, device: torch.device | None = None) -> None:
+    """Refuse a tensor that arithmetic isn't defined for; what is no tensor is refused elsewhere.
+
+    Parameters
+    ----------
+    what : str
+        Its name, for messages.
+    x : object
+        The tensor.
+    device : torch.device, optional
+        Device of the pattern, which it must share.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a sparse, nested or quantised tensor, one on another device, or one of 8 bits.
+    """
+    if not isinstance(x, Tensor):
+        return
+    layout = "nested" if x.is_nested else "quantized" if x.is_quantized else str(x.layout)
+    if layout != "torch.strided":
+        raise InvalidArgumentError(
+            f"{what} must be dense; got a tensor of the layout {layout.removeprefix('torch.')}. "
+            "Make a dense one of it."
+        )
+    if x.is_meta or (device is not None and x.device != device):
+        on = "" if device is None or device.type == "meta" else f", on the device {device}"
+        raise InvalidArgumentError(
+            f"{what} must have values{on}; got a tensor on {x.device}. Compute it there."
+        )
+    if x.is_floating_point() and x.dtype.itemsize == 1:
+        raise InvalidArgumentError(
+            f"{what} must be of 16, 32 or 64 bits; got {str(x.dtype).removeprefix('torch.')}. "
+            "Convert it by float()."
+        )
+
+
+def random_vector(d: int, like: Tensor) -> Tensor:
+    """A random vector of length 1, always the same one, in the type of a tensor."""
+    return _random_vector(d, like.dtype, like.device)
+
+
+@cache
+def _random_vector(d: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    r = torch.randn(d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return (r / r.norm()).to(device=device, dtype=dtype)
+
 
 Check: TypeAlias = Literal["random", "full"]
 # bytes for the attention of all sentences, layers and heads

@@ -15,8 +15,7 @@ import numpy as np
 from capacity.exact.block_rank import PRIME
 from capacity.exact.types import Indices
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
-from capacity.rank.method import Method
-from capacity.rank.problem import Component, Goal
+from capacity.rank.method import Component, Goal, Method
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import steps_of_rank

@@ -1,1 +1,0 @@
-"""Messages of the command line: the library's in its words, and those for wrong use."""

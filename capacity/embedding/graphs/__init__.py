@@ -1,1 +1,0 @@
-"""Facts as queries and answers, and the relations that symmetric scores can't rank."""

@@ -1,1 +1,0 @@
-"""Assertions of a layer beside the facts that it was trained on."""

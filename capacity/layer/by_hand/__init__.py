@@ -1,1 +1,0 @@
-"""Layers written by hand, which hold any facts."""

@@ -1,1 +1,0 @@
-"""Predictions of a layer, and the facts that they recall."""

@@ -1,1 +1,0 @@
-"""Decompositions that are proved, made of numerical fits."""

@@ -1,1 +1,0 @@
-"""Numerical decompositions by least squares."""

@@ -1,4 +1,0 @@
-"""Coordinates and values of the entries of a tensor, before there is a tensor.
-
-What works on a whole `SparseTensor` or `DenseTensor` stands beside this room.
-"""

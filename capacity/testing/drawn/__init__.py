@@ -1,1 +1,0 @@
-"""Random tensors, databases and layers of any rank."""

@@ -1,1 +1,0 @@
-"""Tensors and databases whose rank is a theorem."""

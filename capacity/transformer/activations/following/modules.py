@@ -1,0 +1,180 @@
+"""Linear modules and norms of any family, told by what they hold and by what they return.
+
+A linear module is nn.Linear, or GPT-2's Conv1D, which holds its weights transposed. Families have
+norms of their own: means are subtracted or not, the gain is a weight or one more than it. Which one
+it is shows in what the norm returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.utils.weak import TensorWeakRef
+
+from capacity.transformer.activations.records.cache import Normed
+
+
+@dataclass(eq=False)
+class _Copy:
+    """A copy of a module's weights, as long as a cache holds it, and its product with a vector."""
+
+    weights: TensorWeakRef
+    vector: Tensor | None = None
+    product: Tensor | None = None
+
+
+# by linear module: the last copy of its weights
+_copies: WeakKeyDictionary[Any, _Copy] = WeakKeyDictionary()
+
+
+def is_linear(module: Any) -> bool:
+    """Return True for a module that maps x to x W + b with W and b of its own."""
+    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+
+
+def weight_of(module: Any) -> Tensor:
+    """Copy of a linear module's weights, for ``x @ W``: shape (d_in, d_out).
+
+    Copies are shared as long as the weights stay as they are, so that those of a model aren't held
+    once for each text.
+    """
+    weight = module.weight.detach()
+    known = _copies.get(module)
+    copy = None if known is None else known.weights()
+    if copy is None or not _same(copy, weight):
+        copy = weight.clone()
+        _copies[module] = _Copy(TensorWeakRef(copy))
+    return copy.T if isinstance(module, nn.Linear) else copy
+
+
+def product_of(module: Any, weights: Tensor, vector: Tensor) -> Tensor:
+    """Product of what `weight_of` returned last for a module with a vector: shape (d_in,).
+
+    It is known as long as the copy is shared, if the vector is the same tensor as before.
+    """
+    known = _copies[module]
+    if known.product is None or known.vector is not vector:
+        known.vector, known.product = vector, weights @ vector
+    return known.product
+
+
+def bias_of(module: Any) -> Tensor | None:
+    """Copy of a linear module's bias, or None."""
+    return None if module.bias is None else module.bias.detach().clone()
+
+
+def _same(copy: Tensor, weight: Tensor) -> bool:
+    alike = (copy.dtype, copy.device, copy.shape) == (weight.dtype, weight.device, weight.shape)
+    if alike and _fills_words(copy) and _fills_words(weight):
+        # fewer and longer numbers are compared in less time
+        return torch.equal(copy.view(torch.int64), weight.view(torch.int64))
+    return alike and torch.equal(copy, weight)
+
+
+def _fills_words(x: Tensor) -> bool:
+    """Return True if the rows of a matrix can be read as integers of 64 bits."""
+    sizes = x.shape[-1], x.storage_offset()
+    return x.is_contiguous() and all(n * x.element_size() % 8 == 0 for n in sizes)
+
+
+# norms compute in float32, whatever their model does
+_SLACK = 1e3 * torch.finfo(torch.float32).eps
+# where a norm has no attribute for it
+_EPS = (1e-5, 1e-6, 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Mean and scale that a LayerNorm takes from each token's features.
+
+    Attributes
+    ----------
+    eps : float
+        What it adds to the variance.
+    mean, inverse : (..., 1)
+        Mean, and reciprocal of the standard deviation, with `eps`.
+    """
+
+    eps: float
+    mean: Tensor
+    inverse: Tensor
+
+
+def fitted_norm(
+    layer: int | None,
+    module: nn.Module,
+    x: Tensor,
+    found: Tensor,
+    vector: Tensor,
+    moments: Moments | None = None,
+) -> Normed | None:
+    """Step of a norm that was called.
+
+    Parameters
+    ----------
+    layer : int or None
+        Index of the layer that it belongs to.
+    module : nn.Module
+        The norm, whose attributes ``weight`` and ``bias`` are vectors or missing.
+    x : (batch, n, d)
+        Its input.
+    found : (batch, n)
+        Product of its output with `vector`, which tells which kind of norm it is.
+    vector : (d,)
+        Random vector.
+    moments : Moments, optional
+        What `torch.native_layer_norm` has computed of `x`, if it was called.
+
+    Returns
+    -------
+    Normed or None
+        The step that gives this output; None if neither a LayerNorm nor an RMSNorm does.
+    """
+    known: Any = module
+    weight, bias = getattr(known, "weight", None), getattr(known, "bias", None)
+    weight, bias = (None if w is None else w.detach() for w in (weight, bias))
+    if any(w is not None and w.shape != x.shape[-1:] for w in (weight, bias)):
+        return None
+    names = ("eps", "variance_epsilon", "epsilon")
+    told = [e for name in names if (e := getattr(known, name, None)) is not None]
+    slack = _SLACK * found.abs().max()
+    subtracts = isinstance(module, nn.LayerNorm) or bias is not None
+    # some norms have theirs in their code
+    for centred, eps in product((subtracts, not subtracts), told[:1] or _EPS):
+        if centred:
+            if moments is None or moments.eps != eps:
+                _, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, eps)
+                moments = Moments(eps, mean, inverse)
+            mean = moments.mean.view(*x.shape[:-1], 1)
+            scale = moments.inverse.view(*x.shape[:-1], 1).reciprocal()
+        else:
+            mean = None
+            size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+            scale = (size.square() / x.shape[-1] + eps).sqrt()
+        for gain in _gains(weight, vector):
+            # the product of the output with the vector, without the output
+            expected = x @ (gain * vector)
+            if mean is not None:
+                expected = expected - mean[..., 0] * (gain @ vector)
+            expected = expected / scale[..., 0]
+            if bias is not None:
+                expected = expected + bias @ vector
+            if (expected - found).abs().max() <= slack:
+                # copies: the model may be trained further
+                copy = None if bias is None else bias.clone()
+                return Normed(layer, mean, scale, gain.clone(), copy)
+    return None
+
+
+def _gains(weight: Tensor | None, like: Tensor) -> Iterator[Tensor]:
+    if weight is None:
+        yield torch.ones_like(like)
+    else:
+        yield weight
+        yield 1 + weight

@@ -18,18 +18,18 @@ from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.reading_limits import Limits
-from capacity.tensor.files import SUFFIXES, parse_tensor
+from capacity.tensor.files import READ, parse_tensor
 from capacity.tensor.sparse import SparseTensor
 
-TENSOR_FORMATS = ("npy", "tns")
+TENSOR_FORMATS = ("npy", "tns", "npz", "mtx")
 # limits of tensors and of facts, as keywords and as options
 _LIMITS = ("max_bytes", "max_growth", "max_rows", "max_cells")
 _SHARED = ("max-file-bytes", "max-growth", "max-rows", "max-cells")
 FactsOrTensor = Annotated[
     Path,
     typer.Argument(
-        help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy or "
-        ".tns); may be compressed.",
+        help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy, "
+        ".tns, .npz or .mtx); may be compressed.",
         show_default=False,
         parser=named_path,
     ),
@@ -67,7 +67,7 @@ def is_tensor(file: Path, format: str | None) -> bool:
     """Tell from the format, or else from the file's name, whether it holds a tensor."""
     if format is not None:
         return format.lower() in TENSOR_FORMATS
-    return file.name.lower().endswith(SUFFIXES)
+    return file.name.lower().endswith(READ)
 
 
 def read_input(

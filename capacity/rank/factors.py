@@ -27,6 +27,7 @@ from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.exact.types import vector
 from capacity.optional import needed_by
 from capacity.rank.coefficients import AlgebraicNumber
+from capacity.rank.conventions import of_transposed, sides_of_product, transposed_product
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.checker import Verdict, verify
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 # bytes of the matrices of a decomposition
 MOST_BYTES = 2**30
+# parts of a whole number that floats hold exactly, and that a numerical fit hardly meets
+_PARTS = 64
 
 
 # a coefficient of a decomposition, and those of a column that aren't zero
@@ -150,7 +153,7 @@ def verify_decomposition(
         The tensor, or a database, which stands for its tensor.
     factors : Factors, tensorly CPTensor, or sequence of array_like, shapes (n_m, rank)
         A matrix for each mode, of integers, fractions or numbers of one number field. Floats must
-        be whole numbers.
+        be whole numbers, halves, quarters, or such parts down to 1/64.
 
     Returns
     -------
@@ -180,15 +183,26 @@ def verify_decomposition(
     """
     tensor = tensor_of(of, "verify_decomposition(of, factors)")
     matrices = _checked(factors, tensor.shape)
+    verdict = _verdict(of, matrices)
+    if verdict.proved or (sides := sides_of_product(tensor)) is None:
+        return verdict
+    if not _verdict(of, [*matrices[:2], of_transposed(matrices[2], sides)]).proved:
+        return verdict
     rank = matrices[0].shape[1]
-    numbers = [x for of in matrices for x in of.ravel().tolist() if isinstance(x, AlgebraicNumber)]
+    return Verdict(False, f"{verdict.reason}; {transposed_product(sides, rank)}")
+
+
+def _verdict(of: Database | SparseTensor, matrices: list[NDArray[Any]]) -> Verdict:
+    """Check a decomposition by exact numbers."""
+    rank = matrices[0].shape[1]
+    numbers = [x for m in matrices for x in m.ravel().tolist() if isinstance(x, AlgebraicNumber)]
     fields = {(x.f, x.lo, x.hi) for x in numbers}
     if len(fields) > 1:
         raise InvalidArgumentError(
             "The numbers of `factors` must lie in one number field, written with one f, lo and hi; "
             f"got {len(fields)}."
         )
-    columns = [[_sparse(of[:, r]) for of in matrices] for r in range(rank)]
+    columns = [[_sparse(m[:, r]) for m in matrices] for r in range(rank)]
     if fields:
         ((f, lo, hi),) = fields
         terms = tuple(tuple((i, tuple(map(_polynomial, x))) for i, x in one) for one in columns)
@@ -234,12 +248,14 @@ def _exact(x: object) -> Exact:
         return x
     if isinstance(x, int | np.integer):
         return int(x)
-    if isinstance(x, float | np.floating) and float(x).is_integer():
-        return int(x)
+    if isinstance(x, float | np.floating) and np.isfinite(x):
+        exact = Fraction(float(x))
+        if exact.denominator <= _PARTS:
+            return exact if exact.denominator > 1 else int(exact)
     raise InvalidArgumentError(
         "`factors` must hold integers, fractions or `AlgebraicNumber`s, or floats that are whole "
-        f"numbers; got {shown(x)}. A numerical fit proves nothing: `rank_interval` turns fits into "
-        "exact decompositions."
+        f"numbers, halves, quarters, or such parts down to 1/{_PARTS}; got {shown(x)}. A numerical "
+        "fit proves nothing: `rank_interval` turns fits into exact decompositions."
     )
 
 

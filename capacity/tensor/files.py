@@ -1,4 +1,4 @@
-"""Tensors from files and to files: ``.npy`` and ``.tns``, each also compressed by gzip."""
+"""Tensors from files and to files: ``.npy`` and ``.tns``, and those that are only read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, TensorFormatError
 from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, Growing, Limits
 from capacity.safe_files import read_file, write_whole
+from capacity.tensor.archives import MATRIX_MARKET, ZIP, parse_mtx, parse_npz
 from capacity.tensor.coordinates import BUDGET, LARGEST_ORDER
 from capacity.tensor.npy import MAGIC, npy_bytes, parse_npy
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.tns import parse_tns, tns_text
 
 _DEFAULT = Limits()
+_MATLAB = (
+    "Read it with scipy, and save an array of it: np.save('T.npy', scipy.io.loadmat(FILE)[NAME])."
+)
 SUFFIXES = (".npy", ".tns", ".npy.gz", ".tns.gz")
+# those of files that are only read
+READ = (*SUFFIXES, ".npz", ".mtx", ".mtx.gz")
 
 
 def read_tensor(
@@ -37,8 +43,9 @@ def read_tensor(
     path : path
         An array of numpy (``.npy``, of bools, integers, or floats with integer values), or the text
         of FROSTT (``.tns``: a line ``i j k value`` for each entry, indices from 1, comments with
-        ``#``; values at one place are added up). Either may be compressed by gzip. The format is
-        told by the first bytes, and ``-`` is standard input.
+        ``#``; values at one place are added up), either also compressed by gzip; an archive of one
+        array, or of a sparse one as scipy and sparse write it (``.npz``); or a matrix of
+        MatrixMarket (``.mtx``). The format is told by the first bytes, and ``-`` is standard input.
     max_bytes : int
         Maximum size, also when decompressed.
     max_growth : int
@@ -139,6 +146,11 @@ def _parsed(
 ) -> SparseTensor:
     """Read a tensor from a stream, of which no more is held than its entries."""
     beginning = stream.peek(2**12)[: 2**12]
+    if beginning.startswith(ZIP):
+        whole = io.BytesIO(stream.read(limits.max_bytes + 1))
+        return parse_npz(name, whole, limits, max_order=max_order)
+    if beginning.startswith(MATRIX_MARKET):
+        return parse_mtx(name, stream, limits, max_order=max_order)
     if beginning.startswith(MAGIC):
         return parse_npy(name, stream, limits, max_order=max_order)
     # blanks that go on behind the beginning are lines, of which there may be too many
@@ -146,7 +158,9 @@ def _parsed(
     if blank or b"\0" in beginning:
         raise TensorFormatError(
             name, f"the file is {'empty' if blank else 'binary'}",
-            advice="A tensor must be an array of numpy (.npy) or lines `i j k value` (.tns).",
+            advice=_MATLAB
+            if beginning.startswith((b"MATLAB", b"\x89HDF"))
+            else "A tensor must be an array of numpy (.npy) or lines `i j k value` (.tns).",
         )  # fmt: skip
     return parse_tns(name, stream, limits, max_order=max_order)
 

@@ -32,7 +32,7 @@ def test_a_decomposition_may_come_in_any_order_of_memory_and_from_tensorly() -> 
 
 def test_what_is_no_exact_decomposition_is_refused_in_words() -> None:
     with pytest.raises(InvalidArgumentError, match="A numerical fit proves nothing"):
-        verify_decomposition(W, [of + 0.25 for of in TERMS.matrices])
+        verify_decomposition(W, [of + 0.3 for of in TERMS.matrices])
     with pytest.raises(InvalidArgumentError, match="a matrix for each of 3 modes"):
         verify_decomposition(W, TERMS.matrices[:2])
     with pytest.raises(InvalidArgumentError, match="the same number of columns"):

@@ -37,6 +37,7 @@ class Foreign:
 
 
 _EXCEL = Foreign("an Excel file", _TABLE.format(f"pd.read_excel(FILE, {AS_TEXT})"))
+_MATLAB = "Save an array of it, which is a tensor: np.save('T.npy', scipy.io.loadmat(FILE)[NAME])."
 _IMAGE = Foreign("an image", "Give a file of facts: RDF, TSV or CSV.")
 # by the first bytes of files that aren't text
 _MAGIC = {
@@ -47,6 +48,10 @@ _MAGIC = {
         "an SQLite database", 'Export a table: sqlite3 -csv FILE "select s, p, o from t" > t.csv.'
     ),
     b"ARROW1": Foreign("an Arrow file", _TABLE.format("pd.read_feather(FILE)")),
+    b"MATLAB 5.0 MAT-file": Foreign("a MATLAB file", _MATLAB),
+    b"\x89HDF": Foreign(
+        "an HDF5 file, as of MATLAB 7.3", _MATLAB.replace("scipy.io.loadmat", "h5py.File")
+    ),
     b"$HDT": Foreign("an HDT file", "Convert it to N-Triples: hdt2rdf FILE facts.nt."),
     b"\x93NUMPY": Foreign(
         "an array of numpy",
@@ -134,6 +139,10 @@ def foreign_bytes(data: bytes) -> Foreign | None:
     if data.startswith(b"PK\x03\x04"):
         if b"xl/" in data[:4096]:
             return _EXCEL
+        if data[26:30] and b".npy" in data[30:4096]:
+            return Foreign(
+                "an archive of arrays of numpy", "It is read as a tensor if its name ends in .npz."
+            )
         return Foreign("a zip archive", _UNPACK.format("unzip FILE"))
     if data[257:262] == b"ustar":
         return Foreign("a tar archive", _UNPACK.format("tar -xf FILE"))

@@ -274,6 +274,13 @@ def cells_of(db: Database, terms: TableTerms | None) -> tuple[TableTerms, Iterat
     form = terms or ("label" if all(plain) else "n3")
     if form == "n3":
         texts = [n3_of(token) for token in db.tokens]
+        predicates = db.predicates if db.arity == 3 else ()
+        for predicate in predicates:
+            if predicate.kind == "literal":
+                raise InvalidArgumentError(
+                    f"In a table of terms no predicate is a literal; one is {predicate!s:.60}. Make "
+                    "a database of IRIs or labels first."
+                )
     elif all(plain):
         texts = [token.text for token in db.tokens]
     else:

@@ -1,7 +1,8 @@
 """Names of blank nodes, which are local to a file.
 
 If a file gives each of its blank nodes a label, the labels are kept. If some have none, as ``[ ]``
-in Turtle, the parser names these at random; all are then renamed ``b0``, ``b1``, ... in the order
+in Turtle, the parser names these at random; and JSON-LD has labels that no other format has. All
+are then renamed ``b0``, ``b1``, ... in the order
 of the file, so that it gives the same facts at every read.
 """
 
@@ -10,12 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from capacity.database.terms.grammar import BLANK_NAME, is_blank_name
 from capacity.database.terms.term import Term
 
 # a triple term holds names outside of its literals and IRIs
-_IN_TRIPLE = re.compile(r'"(?:[^"\\]|\\.)*+"|<[^<>"]*>|_:(?P<name>\w(?:[\w.-]*[\w-])?)')
+_IN_TRIPLE = re.compile(r'"(?:[^"\\]|\\.)*+"|<[^<>"]*>|_:(?P<name>' + BLANK_NAME + ")")
 # as pyoxigraph names anonymous nodes: a random number of 128 bits whose leading zeros are omitted
 ANONYMOUS = "[a-f][0-9a-f]{15,31}"
+# what is in such a label of JSON-LD
+OF_JSON = ":"
 _ANONYMOUS = re.compile(ANONYMOUS)
 
 
@@ -55,7 +59,7 @@ def rename_blank_nodes(term: Term, names: Mapping[str, str]) -> Term:
 
 
 def with_stable_names(terms: Sequence[Term]) -> Sequence[Term]:
-    """Rename all blank nodes ``b0``, ``b1``, ... if the parser named one at random.
+    """Rename all blank nodes ``b0``, ``b1``, ... if the parser named one so that it can't stay.
 
     Examples
     --------
@@ -63,7 +67,7 @@ def with_stable_names(terms: Sequence[Term]) -> Sequence[Term]:
     'b1'
     """
     found = blank_names(terms)
-    if not any(_ANONYMOUS.fullmatch(name) for name in found):
+    if not any(_ANONYMOUS.fullmatch(name) or not is_blank_name(name) for name in found):
         return terms
     names = {name: f"b{i}" for i, name in enumerate(found)}
     return [rename_blank_nodes(term, names) for term in terms]

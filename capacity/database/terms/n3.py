@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 import pyoxigraph as ox
 
+from capacity.database.terms.grammar import (
+    BLANK_NAME,
+    is_blank_name,
+    lacks_language,
+    triple_depth,
+)
 from capacity.database.terms.nodes import term_from_pyoxigraph, term_to_pyoxigraph
 from capacity.database.terms.term import MAX_TRIPLE_DEPTH, NO_SETS, Term
 from capacity.errors import InvalidArgumentError
@@ -16,7 +23,7 @@ from capacity.errors import InvalidArgumentError
 _IRIREF = r"<(?:[^\x00-\x20<>\"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+>"
 _STRING = r"\"(?:[^\x22\x5C\x0A\x0D]|\\.|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+\""
 _ONE = (
-    rf"{_IRIREF}|_:\w(?:[\w.-]*[\w-])?"
+    rf"{_IRIREF}|_:{BLANK_NAME}"
     rf"|{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRIREF})?"
 )
 # the parser checks how the parts of a triple term nest
@@ -109,13 +116,22 @@ def node_of(term: Term) -> object:
             f"RDF has no form for the {term.kind} {term.text!r:.60}. Write a table, .tsv, .csv or "
             ".parquet, or give labels IRIs with `to_rdflib(db, base=...)`."
         )
-    try:
-        node = term_to_pyoxigraph(term)
-    except (ValueError, SyntaxError):
-        node = None
+    node = None
+    if _may_be(term):
+        with suppress(ValueError, SyntaxError, TypeError):
+            node = term_to_pyoxigraph(term)
     if node is None or term_from_pyoxigraph(node) != term:
         raise InvalidArgumentError(
             f"RDF has no {term.kind} that is read as {tuple(term)!r:.100}. Mend the term: its IRI, "
             "name, datatype or language."
         )
     return node
+
+
+def _may_be(term: Term) -> bool:
+    """Tell whether a term may be one of RDF, as far as nodes of pyoxigraph don't say."""
+    if term.kind == "blank":
+        return is_blank_name(term.text)
+    if term.kind == "literal":
+        return not lacks_language(term.datatype, term.language)
+    return term.kind != "triple" or triple_depth(term.text) <= MAX_TRIPLE_DEPTH

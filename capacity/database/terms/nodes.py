@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -98,7 +99,8 @@ def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
     Raises
     ------
     InvalidArgumentError
-        For what rdflib has no form of: literals with a base direction, and triple terms.
+        For what rdflib has no form of: literals with a base direction, triple terms, and literals
+        that are none of RDF, such as one of the language ``zh_TW``.
     """
     import rdflib
 
@@ -112,12 +114,18 @@ def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
         return rdflib.URIRef(term.text)
     if term.kind == "blank":
         return rdflib.BNode(term.text)
-    return rdflib.Literal(
-        term.text,
-        datatype=rdflib.URIRef(term.datatype) if term.datatype else None,
-        lang=term.language or None,
-        normalize=False,
-    )
+    datatype = rdflib.URIRef(term.datatype) if term.datatype else None
+    node = None
+    with suppress(TypeError, ValueError):
+        node = rdflib.Literal(
+            term.text, datatype=datatype, lang=term.language or None, normalize=False
+        )
+    if node is None or term_from_rdflib(node) != term:
+        raise InvalidArgumentError(
+            f"rdflib has no {term.kind} that is read as {tuple(term)!r:.100}. Mend the term: its "
+            "datatype or language."
+        )
+    return node
 
 
 def as_term(value: object) -> Term:

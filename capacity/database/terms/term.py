@@ -70,14 +70,21 @@ class Term(NamedTuple):
         Raises
         ------
         InvalidArgumentError
-            For labels and sets, which have no form in N-Triples.
+            For labels and sets, which have no form in N-Triples, and for literals that are none of
+            RDF, such as one of the language ``zh_TW``.
         """
         if self.kind == "iri":
             return f"<{self.text}>"
         if self.kind == "blank":
             return f"_:{self.text}"
         if self.kind == "literal":
-            return str(literal_node(self))
+            try:
+                return str(literal_node(self))
+            except ValueError as error:
+                raise InvalidArgumentError(
+                    f"RDF has no literal {tuple(self)!r:.100} ({error}). Mend its text, datatype "
+                    "or language."
+                ) from None
         if self.kind == "triple":
             return self.text
         if self.kind == "set":
@@ -88,7 +95,13 @@ class Term(NamedTuple):
         )
 
     def __str__(self) -> str:
-        return self.text if self.kind in ("label", "set") else self.n3()
+        if self.kind in ("label", "set"):
+            return self.text
+        try:
+            return self.n3()
+        except InvalidArgumentError:
+            # for people, who are told of it
+            return repr(tuple(self))
 
 
 def label(text: str) -> Term:

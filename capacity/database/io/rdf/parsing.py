@@ -28,6 +28,7 @@ from capacity.database.io.rdf.quads import checked_text, parse_quads
 from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.blank_nodes import with_stable_names
+from capacity.database.terms.grammar import lacks_language
 from capacity.database.terms.nodes import term_from_pyoxigraph
 from capacity.errors import AnnotationWarning, DatabaseFormatError, warn_caller
 
@@ -92,8 +93,18 @@ def parse_rdf_content(
             format=format.name,
             advice="Choose otherwise with `annotations_of_facts`.",
         )
+    terms = [term_from_pyoxigraph(node) for node in quads.ids]
+    for term in terms:
+        if term.datatype and lacks_language(term.datatype, term.language):
+            raise DatabaseFormatError(
+                content.name,
+                f"the literal {term.text!r:.60} is of the datatype {term.datatype}, and has no "
+                "language",
+                format=format.name,
+                advice="Give it a language, or another datatype.",
+            )
     return Database.from_ids(
-        with_stable_names([term_from_pyoxigraph(node) for node in quads.ids]),
+        with_stable_names(terms),
         rows,
         arity=rows.shape[1],
         multi=multi,

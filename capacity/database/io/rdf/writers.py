@@ -8,6 +8,7 @@ from capacity.database.facts import Database
 from capacity.database.io.files.formats import Format
 from capacity.database.io.rdf.quads import SYNTAXES
 from capacity.database.required import require_triples
+from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.n3 import node_of
 from capacity.errors import InvalidArgumentError
 
@@ -19,6 +20,11 @@ def write_rdf(db: Database, format: Format) -> bytes:
     """Write triples of RDF terms as text; errors are those of `write`."""
     require_triples(db, f"Writing {format.name}")
     nodes = [node_of(token) for token in db.tokens]
+    if with_stable_names(db.tokens) is not db.tokens:
+        raise InvalidArgumentError(
+            "Blank nodes whose names are those of anonymous ones, 16 to 32 hexadecimal digits, "
+            "would get other names in RDF. Write a table, .tsv, .csv or .parquet, or rename them."
+        )
     triples: list[ox.Triple] = []
     for k, q, v in db.token_triples.tolist():
         try:

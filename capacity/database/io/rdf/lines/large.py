@@ -37,7 +37,7 @@ from capacity.database.io.rdf.rdfxml.reading import RdfXmlLines
 from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
-from capacity.database.terms.blank_nodes import ANONYMOUS
+from capacity.database.terms.blank_nodes import ANONYMOUS, OF_JSON
 from capacity.database.terms.columns import CODES, NO_GRAPH
 from capacity.errors import DatabaseFormatError
 from capacity.progress import Bar, bar
@@ -237,13 +237,13 @@ def _of_graph(
 
 
 def _stable(found: Found) -> pa.LargeStringArray:
-    """Name all blank nodes by their order in the file if the parser named one at random."""
+    """Name all blank nodes by their order in the file, as `with_stable_names` does."""
     pc, blank = compute(), np.zeros(len(found.terms.kinds), bool)
     for rows in found.rows:
         blank[rows] = True
     blank &= found.terms.kinds == CODES["blank"]
     names = found.terms.texts.filter(pa.array(blank)).dictionary_encode()
-    if not pc.any(pc.match_substring_regex(names.dictionary, f"^{ANONYMOUS}$")).as_py():
+    if not pc.any(pc.match_substring_regex(names.dictionary, f"^{ANONYMOUS}$|{OF_JSON}")).as_py():
         return found.terms.texts
     name = np.full(len(blank), -1)
     name[blank] = names.indices

@@ -11,16 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from capacity.database.io.rdf.guards.texts import MAX_NAMESPACE
+from capacity.database.terms.grammar import NAME_GOES_ON, NAME_STARTS
 
 XML = "http://www.w3.org/XML/1998/namespace"
 _XMLNS = "http://www.w3.org/2000/xmlns/"
 # declarations in scope
 MAX_NAMESPACES = 1000
-_START = (
-    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
-    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-NC_NAME = re.compile(rf"[{_START}][{_START}\-.0-9\xb7\u0300-\u036f\u203f-\u2040]*+")
+NC_NAME = re.compile(rf"[{NAME_STARTS}][{NAME_GOES_ON}.]*+")
 
 
 class ForbiddenError(Exception):

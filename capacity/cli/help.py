@@ -1,6 +1,6 @@
-"""What ``--help`` and the shell show: titles of groups, examples, and values that a word may have.
+"""Help: titles of groups and examples for ``--help``, and completion of values by the shell.
 
-Values that are one of a closed set, which depends on the library, are completed by the shell.
+Such values are one of a closed set, which depends on the library.
 """
 
 from __future__ import annotations

@@ -263,14 +263,8 @@ def fact_table(
 
     Parameters
     ----------
-    layer : AttentionLayer
-        Layer with ``d_vocab == db.n_tokens``.
-    db : Database
-        Functional database.
-    taus : iterable of float
-        Thresholds on the probability, strictly between 0.5 and 1.
-    over : {'tokens', 'objects'}
-        Candidates of argmax and softmax: all tokens, or the objects of the database alone.
+    layer, db, taus, over : optional
+        As for `evaluate`.
 
     Returns
     -------
@@ -284,12 +278,10 @@ def fact_table(
 
     Raises
     ------
-    MultiValuedError
-        If the database is multi-valued.
-    InvalidTypeError
-        If `layer` or `db` is of another type.
+    MultiValuedError, InvalidTypeError
+        As for `evaluate`.
     InvalidArgumentError
-        For another number of tokens, logits that aren't finite, or a tau or `over` out of range.
+        As for `evaluate`, and for logits that aren't finite.
 
     Examples
     --------

@@ -69,13 +69,8 @@ def sparse_rank(
 
     Parameters
     ----------
-    rows, columns : ndarray of int64, shape (n_entries,)
-        Positions of the nonzero entries, each position once. They may be any nonnegative numbers:
-        empty rows and columns take no memory.
-    values : ndarray of int64, optional
-        Nonzero entries; all ones if omitted.
-    spend : callable
-        Is told the steps and bytes of the work before each part of it, and may refuse it.
+    rows, columns, values, spend : optional
+        As for `capacity.exact.peeling.reduce`.
 
     Returns
     -------
@@ -118,14 +113,10 @@ def sparse_rank_by_group(
 
     Parameters
     ----------
-    rows, columns : ndarray of int64, shape (n_entries,)
-        Positions of the nonzero entries, each position once.
     groups : ndarray of int64, shape (n_entries,)
         The block of each entry, numbered from 0; blocks share neither rows nor columns.
-    values : ndarray of int64, optional
-        Nonzero entries; all ones if omitted.
-    spend : callable
-        Is told the steps and bytes of the work before each part of it, and may refuse it.
+    rows, columns, values, spend : optional
+        As for `capacity.exact.peeling.reduce`.
 
     Returns
     -------
@@ -194,12 +185,8 @@ def minor_by_group(
 
     Parameters
     ----------
-    rows, columns : ndarray of int64, shape (n_entries,)
-        Positions of the nonzero entries, each position once.
-    groups : ndarray of int64, shape (n_entries,)
-        The block of each entry, numbered from 0; blocks share neither rows nor columns.
-    values : ndarray of int64, shape (n_entries,)
-        The nonzero entries.
+    rows, columns, groups, values : ndarray of int64, shape (n_entries,)
+        As for `sparse_rank_by_group`.
 
     Returns
     -------
@@ -211,7 +198,7 @@ def minor_by_group(
     Raises
     ------
     MemoryBudgetError
-        If a part that has to be dense exceeds its budget; raised before it is allocated.
+        As `sparse_rank_by_group`.
     """
     matrix = reduce(rows, columns, values)
     ranks = np.bincount(groups[matrix.pivots], minlength=int(groups.max(initial=-1)) + 1)

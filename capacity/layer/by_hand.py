@@ -160,12 +160,8 @@ def store_in_value_output(
 
     Parameters
     ----------
-    db : Database
-        A functional database.
-    tau : float
-        Least probability of every fact's object, strictly between 0.5 and 1.
-    dtype : torch.dtype
-        Type of the weights.
+    db, tau, dtype : Database, float, torch.dtype
+        As for `store_in_query_key`.
 
     Returns
     -------
@@ -174,11 +170,8 @@ def store_in_value_output(
 
     Raises
     ------
-    MultiValuedError
-        If the database is multi-valued.
-    InvalidArgumentError
-        For facts of another arity than 3; if `tau` is out of range, or `dtype` too coarse for the
-        number of objects.
+    MultiValuedError, InvalidArgumentError
+        As for `store_in_query_key`.
 
     Examples
     --------

@@ -41,22 +41,20 @@ def plot_accuracy_grid(
         Title of the figure; if omitted, the threshold and the number of runs for a table of runs,
         and none for a grid.
     path : path, optional
-        File to write the figure to, with the suffix .png, .svg or .pdf.
+        File to write it to, as for `save_figure`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which isn't registered with pyplot.
+        The figure.
 
     Raises
     ------
     InvalidArgumentError
         For a table that is neither, a grid without cells, a `tau` that the runs weren't scored at,
         or another suffix.
-    StorageError
-        If the file can't be written; no part of it is left then.
-    MissingExtraError
-        Without seaborn and matplotlib (extra ``plots``).
+    StorageError, MissingExtraError
+        As for all plots (`capacity.plots`).
 
     Notes
     -----
@@ -99,21 +97,19 @@ def plot_accuracy_grids(
     of : str
         Label of the colour bar: the quantity that the colours show.
     path : path, optional
-        File to write the figure to, with the suffix .png, .svg or .pdf.
+        File to write it to, as for `save_figure`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which isn't registered with pyplot.
+        The figure.
 
     Raises
     ------
     InvalidArgumentError
         Without grids, for a grid without cells, or another suffix.
-    StorageError
-        If the file can't be written; no part of it is left then.
-    MissingExtraError
-        Without seaborn and matplotlib (extra ``plots``).
+    StorageError, MissingExtraError
+        As for all plots (`capacity.plots`).
 
     Examples
     --------

@@ -36,21 +36,19 @@ def plot_attention(
         Effective share of each layer (rows) and head (columns), from 0 to 1, drawn in a panel to
         the left of the patterns.
     path : path, optional
-        File to write the figure to, with the suffix .png, .svg or .pdf.
+        File to write it to, as for `save_figure`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which isn't registered with pyplot.
+        The figure.
 
     Raises
     ------
     InvalidArgumentError
         Without a pattern, for a pattern without tokens, or another suffix.
-    StorageError
-        If the file can't be written; no part of it is left then.
-    MissingExtraError
-        Without seaborn and matplotlib (extra ``plots``).
+    StorageError, MissingExtraError
+        As for all plots (`capacity.plots`).
 
     Examples
     --------

@@ -54,12 +54,12 @@ def plot_circuits(
     title : str
         Title of the figure.
     path : path, optional
-        File to write the figure to, with the suffix .png, .svg or .pdf.
+        File to write it to, as for `save_figure`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which isn't registered with pyplot.
+        The figure.
 
     Raises
     ------
@@ -71,10 +71,8 @@ def plot_circuits(
         heads, or another suffix.
     UnknownTokenError
         If no token has a name, or several do.
-    StorageError
-        If the file can't be written; no part of it is left then.
-    MissingExtraError
-        Without seaborn and matplotlib (extra ``plots``).
+    StorageError, MissingExtraError
+        As for all plots (`capacity.plots`).
 
     Notes
     -----
@@ -153,12 +151,12 @@ def plot_pair(
     most : int
         Number of likeliest tokens to show, at most 40; the objects of the pair are shown besides.
     path : path, optional
-        File to write the figure to, with the suffix .png, .svg or .pdf.
+        File to write it to, as for `save_figure`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which isn't registered with pyplot.
+        The figure.
 
     Raises
     ------
@@ -169,10 +167,8 @@ def plot_pair(
         suffix.
     UnknownTokenError
         If no subject or no predicate has a name, or several do.
-    StorageError
-        If the file can't be written; no part of it is left then.
-    MissingExtraError
-        Without seaborn and matplotlib (extra ``plots``).
+    StorageError, MissingExtraError
+        As for all plots (`capacity.plots`).
 
     Notes
     -----

@@ -42,12 +42,12 @@ def plot_database(
     title : str
         Title of the figure.
     path : path, optional
-        File to write the figure to, with the suffix .png, .svg or .pdf.
+        File to write it to, as for `save_figure`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which isn't registered with pyplot.
+        The figure.
 
     Raises
     ------
@@ -56,10 +56,8 @@ def plot_database(
     InvalidArgumentError
         For facts of another arity than 3, no fact, more than 60 facts or 8 predicates in a table,
         or another suffix.
-    StorageError
-        If the file can't be written; no part of it is left then.
-    MissingExtraError
-        Without seaborn and matplotlib (extra ``plots``).
+    StorageError, MissingExtraError
+        As for all plots (`capacity.plots`).
 
     Examples
     --------

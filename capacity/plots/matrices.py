@@ -53,22 +53,20 @@ def plot_matrices(
     across : int
         Number of matrices side by side.
     path : path, optional
-        File to write the figure to, with the suffix .png, .svg or .pdf.
+        File to write it to, as for `save_figure`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which isn't registered with pyplot.
+        The figure.
 
     Raises
     ------
     InvalidArgumentError
         Without a matrix, for more than 24 of them, for one without cells or of more than 40 rows
         or columns, for `across` below 1, or another suffix.
-    StorageError
-        If the file can't be written; no part of it is left then.
-    MissingExtraError
-        Without seaborn and matplotlib (extra ``plots``).
+    StorageError, MissingExtraError
+        As for all plots (`capacity.plots`).
 
     Examples
     --------

@@ -30,12 +30,12 @@ def plot_training(
     title : str, optional
         Title of the figure; if omitted, how the training ended.
     path : path, optional
-        File to write the figure to, with the suffix .png, .svg or .pdf.
+        File to write it to, as for `save_figure`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which isn't registered with pyplot.
+        The figure.
 
     Raises
     ------
@@ -43,10 +43,8 @@ def plot_training(
         If `training` is of another type.
     InvalidArgumentError
         If its engine recorded no epoch, or for another suffix.
-    StorageError
-        If the file can't be written; no part of it is left then.
-    MissingExtraError
-        Without matplotlib (extra ``plots``).
+    StorageError, MissingExtraError
+        As for all plots (`capacity.plots`).
 
     Notes
     -----

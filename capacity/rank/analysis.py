@@ -261,15 +261,8 @@ def effective_rank_interval(
     ----------
     of : Database or SparseTensor
         A database, functional or not, or a tensor of integers of order 2 or more.
-    effort : {'quick', 'standard', 'thorough'}
-        Work for what is still open; on small databases about 1 s, 30 s, or minutes, and about a
-        minute at 'standard' on graphs of hundreds of thousands of facts.
-    seed : int or numpy.random.Generator
-        Seed of the search.
-    methods : iterable of str or Method, optional
-        Methods to search with; all of `capacity.rank.METHODS` if omitted.
-    progress : callable, optional
-        Called with the interval so far and the next method (`capacity.Progress`).
+    effort, seed, methods, progress : optional
+        As for `rank_interval`.
 
     Returns
     -------
@@ -278,10 +271,8 @@ def effective_rank_interval(
 
     Raises
     ------
-    InvalidTypeError, InvalidArgumentError
-        If `of` is neither a database nor a tensor, or an option isn't valid.
-    MemoryBudgetError
-        If an exact rank needs a dense block over its budget.
+    InvalidTypeError, InvalidArgumentError, MemoryBudgetError
+        As for `rank_interval`.
 
     Examples
     --------

@@ -334,7 +334,7 @@ def _checked(method: Method, found: Iterable[object]) -> Iterable[Finding]:
         if not arguments or not kinds.issuperset(map(type, arguments)):
             raise InvalidArgumentError(
                 f"The method {method.name!r} must yield tuples of arguments of registered kinds, "
-                f"which are {', '.join(sorted(KINDS))}; got {shown(one)}."
+                f"which are {', '.join(sorted(KINDS))}; got {shown(cast('object', one))}."
             )
         yield arguments
 

@@ -142,10 +142,10 @@ from capacity.installation.parts import compiled_code
 from capacity.kept_code import digest_of
 from capacity.rank.upper import flip_graph
 package = Path(capacity.__file__).parent
-where = Path(flip_graph._hash.stats.cache_path)
+where = Path(flip_graph._same.stats.cache_path)
 where.mkdir(parents=True, exist_ok=True)
 digest = digest_of(Path(flip_graph.__file__))
-(where / f"flip_graph._hash-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi").write_bytes(digest)
+(where / f"flip_graph._same-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi").write_bytes(digest)
 print(compiled_code(package).functions)
 """
     done = subprocess.run(

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from capacity.cli.endpoints import FactsTensorOrEndpoint, Timeout
 from capacity.cli.help import OUTPUT, SEARCH, one_of
-from capacity.cli.input import ArityOption, FactsOrTensorFormat, Input, read_input
+from capacity.cli.input import ArityOption, FactsOrTensorFormat, read_input
 from capacity.cli.output import Json, MultiOption, new_folder, print_json
+from capacity.cli.rank_result import bounds_json, print_result, sizes_json
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_rank
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
 from capacity.visible import visible
-
-if TYPE_CHECKING:
-    from capacity.rank.bounds import Bounds
-    from capacity.rank.interval import RankInterval
-
-SLICES = ("subject_slices", "predicate_slices", "object_slices")
 
 
 def _methods() -> list[str]:
@@ -160,9 +155,9 @@ def rank(
     result: dict[str, Any] = {
         "source": read.source,
         "sha256": read.sha256,
-        **_sizes(read),
+        **sizes_json(read),
         **({"selection": selection_json(of, chosen)} if isinstance(of, Database) else {}),
-        "bounds": _bounds(read, bounds),
+        "bounds": bounds_json(read, bounds),
         "rank": intervals["rank"].to_dict(),
         "effective_rank": intervals["effective_rank"].to_dict() if effective else None,
         "estimate": fit.to_dict() if fit else None,
@@ -170,85 +165,9 @@ def rank(
     if as_json:
         print_json(result)
     else:
-        _print(result, read, bounds, intervals)
+        print_result(result, read, bounds, intervals)
         if certificate is not None:
             print(visible(f"  certificates written to  {certificate}{made}"))
     if interrupted:
         print("interrupted; the intervals hold, but may be wider", file=sys.stderr)
         raise typer.Exit(code=130)
-
-
-def _sizes(read: Input) -> dict[str, Any]:
-    """Return hashes and sizes, in the keys of triples, of facts of another arity, or of tensors."""
-    of = read.of
-    if not isinstance(of, Database):
-        return {
-            "tensor_sha256": of.sha256,
-            "entries": of.n_entries,
-            "order": of.order,
-            "shape": list(of.shape),
-        }
-    sizes: dict[str, Any] = {"facts_sha256": of.facts_sha256, "multi": of.multi}
-    if of.arity == 3:
-        names = ("triples", "subjects", "predicates", "objects")
-        sizes |= zip(names, (of.n_facts, *of.shape), strict=True)
-    else:
-        sizes |= {"facts": of.n_facts, "arity": of.arity, "shape": list(of.shape)}
-    return {
-        **sizes,
-        "functional": of.is_functional,
-        "multi_valued_pairs": of.n_multi_valued_pairs,
-    }
-
-
-def _bounds(read: Input, bounds: Bounds) -> dict[str, Any]:
-    """The bounds that need no search; slices of triples are named by what is fixed."""
-    word = _word(read)
-    slices: dict[str, Any] = {"slices": list(bounds.slices)}
-    if word == "triples":
-        slices = dict(zip(SLICES, bounds.slices, strict=True))
-    return {
-        word: bounds.triples,
-        **slices,
-        "paper": bounds.paper,
-        "unfoldings": list(bounds.unfoldings),
-    }
-
-
-def _word(read: Input) -> str:
-    """Name what is counted: triples, facts of another arity, or entries of a tensor."""
-    if isinstance(read.of, Database):
-        return "triples" if read.of.arity == 3 else "facts"
-    return "entries"
-
-
-def _print(
-    result: dict[str, Any], read: Input, bounds: Bounds, intervals: dict[str, RankInterval]
-) -> None:
-    from capacity.rank.interval import in_a_sentence
-
-    for interval in intervals.values():
-        print(visible(in_a_sentence(interval)))
-    word, fit, order = _word(read), result["estimate"], len(bounds.unfoldings)
-    print(visible(f"{read.source}: {read.of!r}"))
-    print(f"  {word:<24} {bounds.triples}")
-    triples = word == "triples"
-    counted = "min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1" if triples else "as Prop. 2.1 counts"
-    print(f"  paper's count            {bounds.paper}   {counted}")
-    slices = " ".join(map(str, bounds.slices))
-    if order == 3:
-        fixed = "subject, predicate, object" if triples else "in each mode"
-        print(f"  sums of slice ranks      {slices}   {fixed}")
-    elif order > 3:
-        ways = f"smallest of {len(bounds.slices)} choices of two modes for the slices"
-        print(f"  sums of slice ranks      {min(bounds.slices)}   {ways}")
-    unfoldings = " ".join(map(str, bounds.unfoldings))
-    print(f"  unfolding ranks          {unfoldings}{'' if triples else '   in each mode'}")
-    for name, interval in intervals.items():
-        known = "known exactly" if interval.closed else "certified"
-        print(f"  {name.replace('_', ' '):<24} {interval}   {known}")
-        for line in interval.explanation:
-            print(f"    {visible(line)}")
-    if fit:
-        print(f"  estimate                 {fit['rank']}   {fit['method']}, residual "
-              f"{fit['residual']:.1e}; no certificate")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What facts alone show to be necessary or impossible: signs at some points, and lone directions.
+"""Necessary dimensions, and impossible ones, by facts: signs at some points, facts of one way.
 
 The proofs stand in `capacity.embedding.signs`: points on which rows show all patterns of signs, and
 matrices of signs with a small norm. Both are about strict signs, which every task but exact scores

@@ -1,25 +1,8 @@
 """Shorter exact decompositions by random walks in the flip graph, over the integers.
 
-Two terms that share a factor can be rewritten, and the sum stays the same:
-
-    a x b x c + a x b' x c'  =  a x (b + t b') x c + a x b' x (c' - t c),    t = 1 or -1.
-
-If a factor becomes zero, its term vanishes and the decomposition is one shorter. A walk without
-progress takes a *plus transition*, which turns two terms into three:
-
-    a x b x c + a' x b' x c'  =  a x (b + b') x c + a x b' x (c' - c) + (a' - a) x b' x c'.
-
-Coefficients stay within -2 .. 2. Every decomposition on the way is exact.
-
-For the effective rank the sum must agree with the tensor only on the observed fibers. A coefficient
-a[k] is then free if all fibers (k, q) with b[q] nonzero are unobserved, and likewise b[q]; the walk
-also changes these, so that terms can come to share a factor.
-
-References
-----------
-M. Kauers, J. Moosbauer, Flip graphs for matrix multiplication, 2022, arXiv 2212.01175; Y. Arai, Y.
-Ichikawa, K. Hukushima, Adaptive flip graph algorithm for matrix multiplication, 2023, arXiv
-2312.16960 (plus transitions).
+A walk goes on by flips (`capacity.rank.upper.flip_moves`), which leave the sum as it is. If a
+factor becomes zero, its term vanishes and the decomposition is one shorter. A walk without progress
+takes a plus transition, which turns two terms into three. Every decomposition on the way is exact.
 """
 
 from __future__ import annotations
@@ -30,8 +13,8 @@ import numpy as np
 
 from capacity.exact.types import IntegerFactors, Mask
 from capacity.kept_code import kept
+from capacity.rank.upper.flip_moves import below, flip, hash_of, plus, set_free
 
-LARGEST_COEFFICIENT = 2
 # terms that plus transitions may add to the shortest decomposition so far
 SLACK = 3
 
@@ -94,30 +77,6 @@ def flip_walk(
 
 
 @kept
-def _random(state: Any) -> Any:
-    """Draw the next number of xorshift64*."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return (x * np.uint64(2685821657736338717)) >> np.uint64(33)
-
-
-@kept
-def _below(state: Any, n: int) -> Any:
-    return np.int64(_random(state) % np.uint64(n))
-
-
-@kept
-def _hash(vector: Any, weights: Any, n: int) -> Any:
-    total = np.uint64(0)
-    for i in range(n):
-        total += np.uint64(np.int64(vector[i])) * weights[i]
-    return total
-
-
-@kept
 def _same(g: Any, h: Any) -> bool:
     """Return True if two factors are equal up to sign, by their hashes."""
     return g == h or g == np.uint64(0) - h
@@ -161,112 +120,6 @@ def _remove(terms: Any, hashes: Any, rank: int, r: int) -> None:
 
 
 @kept
-def _flip(terms: Any, hashes: Any, dims: Any, m: int, n: int, r: int, s: int, sign: int) -> int:
-    """Flip two terms that share factor m.
-
-    Returns 0, 1 if term r vanishes, 2 if term s does, or -1 if a coefficient would be too large.
-    """
-    p = 3 - m - n
-    # the shared factor may have opposite signs in the two terms
-    turn = 1 if hashes[m, r] == hashes[m, s] else -1
-    for i in range(dims[n]):
-        if abs(terms[n, r, i] + sign * terms[n, s, i]) > LARGEST_COEFFICIENT:
-            return -1
-    for i in range(dims[p]):
-        if abs(turn * terms[p, s, i] - sign * terms[p, r, i]) > LARGEST_COEFFICIENT:
-            return -1
-    if turn < 0:
-        for i in range(dims[m]):
-            terms[m, s, i] = -terms[m, s, i]
-        for i in range(dims[p]):
-            terms[p, s, i] = -terms[p, s, i]
-        hashes[m, s] = np.uint64(0) - hashes[m, s]
-        hashes[p, s] = np.uint64(0) - hashes[p, s]
-    first, second = True, True
-    for i in range(dims[n]):
-        terms[n, r, i] += sign * terms[n, s, i]
-        first &= terms[n, r, i] == 0
-    for i in range(dims[p]):
-        terms[p, s, i] -= sign * terms[p, r, i]
-        second &= terms[p, s, i] == 0
-    if sign > 0:
-        hashes[n, r] += hashes[n, s]
-        hashes[p, s] -= hashes[p, r]
-    else:
-        hashes[n, r] -= hashes[n, s]
-        hashes[p, s] += hashes[p, r]
-    if first:
-        return 1
-    return 2 if second else 0
-
-
-@kept
-def _plus(terms: Any, hashes: Any, weights: Any, dims: Any, rank: int, state: Any) -> int:
-    """Turn two random terms into three if the coefficients allow; return the number of terms."""
-    r, s = _below(state, rank), _below(state, rank)
-    if r == s:
-        return rank
-    m = _below(state, 3)
-    n = (m + 1 + _below(state, 2)) % 3
-    p = 3 - m - n
-    differ_m = differ_p = nonzero_n = False
-    for i in range(dims[m]):
-        x = terms[m, s, i] - terms[m, r, i]
-        differ_m |= x != 0
-        if abs(x) > LARGEST_COEFFICIENT:
-            return rank
-    for i in range(dims[p]):
-        x = terms[p, s, i] - terms[p, r, i]
-        differ_p |= x != 0
-        if abs(x) > LARGEST_COEFFICIENT:
-            return rank
-    for i in range(dims[n]):
-        x = terms[n, r, i] + terms[n, s, i]
-        nonzero_n |= x != 0
-        if abs(x) > LARGEST_COEFFICIENT:
-            return rank
-    if not (differ_m and differ_p and nonzero_n):
-        return rank
-    # a (b + b') c + a b' (c' - c) + (a' - a) b' c'
-    for i in range(dims[m]):
-        terms[m, rank, i] = terms[m, r, i]
-        terms[m, s, i] -= terms[m, r, i]
-    for i in range(dims[n]):
-        terms[n, rank, i] = terms[n, s, i]
-        terms[n, r, i] += terms[n, s, i]
-    for i in range(dims[p]):
-        terms[p, rank, i] = terms[p, s, i] - terms[p, r, i]
-    for t in (r, s, rank):
-        for mode in range(3):
-            hashes[mode, t] = _hash(terms[mode, t], weights[mode], dims[mode])
-    return rank + 1
-
-
-@kept
-def _set_free(
-    terms: Any, hashes: Any, weights: Any, dims: Any, rank: int, observed: Any, state: Any
-) -> int:
-    """Change a coefficient that affects only unobserved fibers; 3 r + m of its factor, or -1."""
-    r, m = _below(state, rank), _below(state, 2)
-    i = _below(state, dims[m])
-    for j in range(dims[1 - m]):
-        if terms[1 - m, r, j] != 0 and (observed[i, j] if m == 0 else observed[j, i]):
-            return -1
-    # copy another term's coefficient, so that factors come to agree
-    s = _below(state, rank)
-    old = terms[m, r, i]
-    terms[m, r, i] = terms[m, s, i] if r != s else 0
-    if terms[m, r, i] == old:
-        return -1
-    for j in range(dims[m]):
-        if terms[m, r, j] != 0:
-            hashes[m, r] = _hash(terms[m, r], weights[m], dims[m])
-            return 3 * r + m
-    terms[m, r, i] = old
-    return -1
-
-
-@kept
 def _walk(
     terms: Any,
     weights: Any,
@@ -283,7 +136,7 @@ def _walk(
     hashes = np.zeros((3, capacity), np.uint64)
     for m in range(3):
         for r in range(rank):
-            hashes[m, r] = _hash(terms[m, r], weights[m], dims[m])
+            hashes[m, r] = hash_of(terms[m, r], weights[m], dims[m])
     pairs = np.zeros((3 * capacity * capacity, 3), np.int64)
     n_pairs = _all_pairs(hashes, rank, pairs)
     best = terms[:, :rank].copy()
@@ -292,18 +145,18 @@ def _walk(
         if shortest <= target:
             break
         since += 1
-        if observed.size and _below(state, 4) == 0:
-            changed = _set_free(terms, hashes, weights, dims, rank, observed, state)
+        if observed.size and below(state, 4) == 0:
+            changed = set_free(terms, hashes, weights, dims, rank, observed, state)
             if changed >= 0:
                 n_pairs = _new_pairs(hashes, rank, pairs, n_pairs, changed % 3, changed // 3)
         if n_pairs:
-            i = _below(state, n_pairs)
+            i = below(state, n_pairs)
             m, r, s = pairs[i, 0], pairs[i, 1], pairs[i, 2]
-            choice = _below(state, 8)
+            choice = below(state, 8)
             if choice & 1:
                 r, s = s, r
             n = (m + 1 + ((choice >> 1) & 1)) % 3
-            outcome = _flip(terms, hashes, dims, m, n, r, s, 1 - 2 * (choice >> 2))
+            outcome = flip(terms, hashes, dims, m, n, r, s, 1 - 2 * (choice >> 2))
             if outcome > 0:
                 _remove(terms, hashes, rank, r if outcome == 1 else s)
                 rank -= 1
@@ -315,7 +168,7 @@ def _walk(
                 n_pairs = _new_pairs(hashes, rank, pairs, n_pairs, n, r)
                 n_pairs = _new_pairs(hashes, rank, pairs, n_pairs, 3 - m - n, s)
         if (since > patience or n_pairs == 0) and rank < min(shortest + SLACK, capacity - 1):
-            more = _plus(terms, hashes, weights, dims, rank, state)
+            more = plus(terms, hashes, weights, dims, rank, state)
             if more > rank:
                 rank, since = more, 0
                 n_pairs = _all_pairs(hashes, rank, pairs)

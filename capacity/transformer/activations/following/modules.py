@@ -1,4 +1,4 @@
-"""Linear modules and norms of any family, told by what they hold and by what they return.
+"""Modules of any family: linear ones and norms, told by what they hold and return, and layers.
 
 A linear module is nn.Linear, or GPT-2's Conv1D, which holds its weights transposed. Families have
 norms of their own: means are subtracted or not, the gain is a weight or one more than it. Which one
@@ -178,3 +178,18 @@ def _gains(weight: Tensor | None, like: Tensor) -> Iterator[Tensor]:
     else:
         yield weight
         yield 1 + weight
+
+
+def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
+    """The tensor that a module was called with: its first argument, or its hidden states."""
+    given = args[0] if args else kwargs.get("hidden_states")
+    return given if isinstance(given, Tensor) and given.is_floating_point() else None
+
+
+def layers_of(stack: nn.Module) -> Iterator[nn.Module]:
+    """Elements of the outermost lists of modules."""
+    for child in stack.children():
+        if isinstance(child, nn.ModuleList):
+            yield from child
+        else:
+            yield from layers_of(child)

@@ -20,7 +20,12 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from capacity.transformer.activations.following.modules import Moments, fitted_norm
+from capacity.transformer.activations.following.modules import (
+    Moments,
+    fitted_norm,
+    given_tensor,
+    layers_of,
+)
 from capacity.transformer.activations.following.operations import (
     Leaf,
     MapOf,
@@ -131,7 +136,7 @@ class StreamFollower(TorchFunctionMode):
     def following(self) -> Iterator[None]:
         """Follow the stream in this context."""
         with ExitStack() as hooks:
-            for layer in _layers(self._stack):
+            for layer in layers_of(self._stack):
                 hooks.callback(
                     layer.register_forward_pre_hook(self._enter, with_kwargs=True).remove
                 )
@@ -289,18 +294,3 @@ _FOLLOWED: dict[Any, Callable[..., Node | None]] = {
         StreamFollower.same,
     ),
 }  # fmt: skip
-
-
-def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
-    """The tensor that a module was called with: its first argument, or its hidden states."""
-    given = args[0] if args else kwargs.get("hidden_states")
-    return given if isinstance(given, Tensor) and given.is_floating_point() else None
-
-
-def _layers(stack: nn.Module) -> Iterator[nn.Module]:
-    """Elements of the outermost lists of modules."""
-    for child in stack.children():
-        if isinstance(child, nn.ModuleList):
-            yield from child
-        else:
-            yield from _layers(child)

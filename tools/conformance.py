@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.database.test_conformance import MISSES
 from tests.database.test_jsonld_features import FEATURES as FEATURES_READ
 from tests.database.test_jsonld_features import OTHER
+from tests.test_corpus import WHY
 from tests.w3c import (
     REFUSAL,
     Case,
@@ -68,6 +69,16 @@ languages, numbers, keywords) {same} are read as [pyld](https://github.com/digit
 reads them.
 
 | feature | why it differs |
+|---|---|
+"""
+CORPUS = """
+## Files of packages
+
+Of the RDF files in the packages that the Makefile names (CORPUS: Brick, LinkML, PROV, pySHACL, EDAM
+and others), and in `examples/`, all are read as the facts that rdflib reads, or refused by both,
+but these (`tests/test_corpus.py`).
+
+| files | why |
 |---|---|
 """
 # rdflib's names of formats
@@ -138,6 +149,11 @@ def features() -> str:
     return head + "".join(f"| {feature} | {why} |\n" for feature, (_, why) in OTHER.items())
 
 
+def corpus() -> str:
+    """Write the files of packages that are read in another way than by rdflib."""
+    return CORPUS + "".join(f"| `{files}` | {why} |\n" for files, why in WHY.items())
+
+
 def main() -> None:
     """Write and print the page, and exit with an error if a test is missed that isn't known."""
     root = folder()
@@ -164,7 +180,9 @@ def main() -> None:
     print(text)
     if unknown:
         sys.exit(f"tests are missed that were passed before: {unknown}")
-    DOCUMENT.write_text(HEAD + text + missed_table(MISSES) + features(), encoding="utf-8")
+    DOCUMENT.write_text(
+        HEAD + text + missed_table(MISSES) + features() + corpus(), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

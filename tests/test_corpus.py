@@ -35,6 +35,7 @@ WHY = {
         "its @vocab is @null, a word that looks like a keyword, and no IRI: refused here"
     ),
     "cwltool/tests/wf/empty*.ttl": "the file is empty, which only `allow_empty` reads here",
+    "schema_salad/tests/EDAM.owl": "rdflib drops the ? of an empty query at the end of an IRI",
     "linkml_model/jsonld/meta.context.jsonld": EMPTY,
     "serializers/prov-jsonld-context.jsonld": EMPTY,
 }
@@ -99,6 +100,8 @@ def test_rdf_files_of_packages_are_read_as_by_rdflib_or_it_is_explained() -> Non
             if not explained(path):
                 differing.append(f"{path}: {len(here or ())} beside {len(there or ())} facts")
         elif len(here) != len(there) or without_blanks(here) != without_blanks(there):
+            if explained(path):
+                continue
             differing.append(f"{path}: {len(here)} beside {len(there)} facts, or others")
         else:
             read += 1

@@ -20,6 +20,7 @@ _FLAGS = {
     "arity": "--arity",
     "base": "--base",
     "columns": "--column",
+    "comment": "--comment",
     "device": "--device",
     "contexts": "--context",
     "exclude": "--exclude",

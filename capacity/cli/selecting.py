@@ -236,8 +236,11 @@ def load_chosen(
     if source is not None and "graph" in chosen.reading:
         n = source.in_other_graphs
         print(f"capacity: {n:,} triples in other graphs are omitted", file=sys.stderr)
-    # else a warning has said them
-    if source is not None and (source.parts or "annotations_of_facts" in chosen.reading):
+    # those about annotations of facts a warning has said, unless one chooses
+    is_table = source is not None and source.format in ("tsv", "csv")
+    if source is not None and (
+        source.parts or is_table or "annotations_of_facts" in chosen.reading
+    ):
         for note in source.notes:
             print(f"capacity: {visible(note)}", file=sys.stderr)
     if db.selected is not None:

@@ -128,6 +128,8 @@ def count_duckdb(
     # of a database, `table` is the name of one
     name = given.pop("table", None) if is_database else None
     reading = counted_reading("count_duckdb", given)
+    if is_database:
+        reading.require_kind(str(first), "duckdb", "table")
     files, notes = ([first], ()) if first is not None else files_of(names, reading.format)
     source = Path(first).name if first is not None else name_of_all(names, len(files))
     with scratch(
@@ -141,7 +143,8 @@ def count_duckdb(
         for number, where in enumerate(map(str, files), start=1):
             file = number if len(files) > 1 else None
             if not is_database:
-                stage(db, where, reading, file)
+                said = stage(db, where, reading, file)
+                notes += said if len(files) == 1 else tuple(f"{where}: {note}" for note in said)
                 continue
             with database_table(db, where, name, reading, seconds) as table:
                 stage_table(db, table, file)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
-from capacity.database.io.files.content import Content, read
+from capacity.database.io.files.content import Content
 from capacity.database.io.files.formats import Cells, Format, format_called, resolve_format
 from capacity.database.io.parsing import parsed, rows_of_terms
 from capacity.database.io.rdf.quads import SYNTAXES
@@ -20,13 +20,14 @@ from capacity.database.io.reading import (
     Reading,
     reading_of,
 )
+from capacity.database.io.tables.text import uncommented
 from capacity.database.terms.term import Term, label
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.stores.lines.rdf_lines import stage_rdf
-from capacity.stores.lines.sources import require_memory
+from capacity.stores.lines.sources import read_within
 from capacity.stores.scratch.keys import key_of
 from capacity.stores.scratch.scratch import ROWS, Scratch
-from capacity.stores.scratch.streams import ends_of, head_of, opened
+from capacity.stores.scratch.streams import FileText, ends_of, head_of
 from capacity.stores.tables.cells import stage_table
 from capacity.stores.tables.files import parquet_table, stage_plain, text_table
 
@@ -71,7 +72,7 @@ def counted_reading(call: str, options: Mapping[str, Any]) -> Reading:
     return replace(reading, max_bytes=sys.maxsize)
 
 
-def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> None:
+def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> tuple[str, ...]:
     """Append the facts of a file to the table ``keyed``.
 
     Parameters
@@ -85,6 +86,11 @@ def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> None:
     file : int or None
         Number of the file, if there are several: blank nodes of two files are two.
 
+    Returns
+    -------
+    tuple of str
+        Sentences about what was omitted.
+
     Raises
     ------
     DatabaseFormatError
@@ -95,14 +101,25 @@ def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> None:
     format = format_of(where, reading)
     reading.require_kind(where, format.name, format.kind)
     if format.name in SYNTAXES:
-        stage_rdf(db, where, format, reading, file)
-    elif format.name == "parquet":
+        return stage_rdf(db, where, format, reading, file)
+    if format.name == "parquet":
         stage_table(db, parquet_table(where, reading, db.tell), file)
     elif format.kind == "table" and format.split is not None:
         if not stage_plain(db, where, format, reading):
             stage_table(db, text_table(db, where, format, reading), file)
     elif not db.append("keyed", _keys(db, where, format, reading, file), lambda _: None):
         raise DatabaseFormatError(where, "it holds no facts", format=format.name)
+    return notes_on_comments(where, format, reading)
+
+
+def notes_on_comments(where: str, format: Format, reading: Reading) -> tuple[str, ...]:
+    """Say which lines of a table of text are recognised as comments."""
+    if format.kind != "table" or format.split is None:
+        return ()
+    text = uncommented(FileText(where, reading.limits), format, reading)
+    # the first line tells
+    next(text.lines(), None)
+    return text.notes
 
 
 def format_of(where: str, reading: Reading) -> Format:
@@ -128,13 +145,12 @@ def _keys(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the keys of the facts of a format from outside, in batches."""
     if format.split is None:
-        require_memory(where, format.name, db.memory)
-        content = read(where, limits=reading.limits)
+        content = read_within(where, format.name, reading.limits, db.memory)
         parts = _of_database(parsed(content, format, reading, multi="keep"))
         yield from _batches(parts, file)
         return
-    with opened(where, reading.limits) as stream:
-        yield from _batches((row for _, row in rows_of_terms(stream, format, reading)), file)
+    text = FileText(where, reading.limits)
+    yield from _batches((row for _, row in rows_of_terms(text, format, reading)), file)
 
 
 def _of_database(db: Database) -> Iterator[tuple[Term, ...]]:

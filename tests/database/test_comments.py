@@ -91,6 +91,66 @@ def test_marked_lines_that_may_be_facts_are_facts(text: str, n: int, tmp_path: P
     assert load(path, multi="keep").n_facts == count_duckdb(path).facts == n
 
 
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        # as many cells as in the other rows, one of them in quotes
+        ('#metoo,mentions,"Weinstein, Harvey"\nAnn,knows,Bob\n', 2),
+        ('!important,is a,CSS keyword\n!x,is a,"a, b"\nfoo,is a,bar\n', 3),
+        ('#a,p,b\nc,p,"d, e"\n', 2),
+    ],
+)
+def test_a_comma_in_quotes_makes_no_cells(text: str, n: int, tmp_path: Path) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text(text)
+    assert load(path, multi="keep").n_facts == count_duckdb(path).facts == n
+
+
+def test_the_names_of_properties_are_no_comment(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text('#name,born in,"city, town"\nBob,1980,Rome\n')
+    assert load(path, table="wide")("Bob", "city, town") == label("Rome")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["#metoo\tmentions\tHarvey\n#x\ty\nAnn\tknows\tBob\n",
+     "#subject\tpredicate\tobject\n# note\na\tp\tb\n"],
+)  # fmt: skip
+def test_marked_lines_of_which_one_may_be_a_row_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text(text)
+    for read in (load, count_duckdb):
+        with pytest.raises(DatabaseFormatError, match=r"line 2.*a row must hold"):
+            read(path)
+
+
+def test_a_quote_in_tsv_hides_no_comment(tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text('Ann\thas\t5" disk\n#Bob\tknows\tAnn\n# a comment\nCid\tknows\tAnn\n')
+    assert load(path, comment="#").n_facts == count_duckdb(path, comment="#").facts == 2
+
+
+def test_what_is_no_row_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ro.sssom.tsv"
+    path.write_text(SSSOM)
+    note = "The first 3 lines are comments, and no row."
+    assert count_duckdb(path).notes == (note,)
+    for more in ([], ["--out-of-core"]):
+        _, _, err = run(capsys, "describe", str(path), *more)
+        assert note in err
+
+
+def test_an_empty_fact_among_other_columns_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ro.sssom.tsv"
+    path.write_text(SSSOM + "\t\t\t\tsemapv:x\n")
+    chosen = {"columns": ["subject_id", "predicate_id", "object_id"]}
+    for options in ({}, chosen):
+        for read in (load, count_duckdb):
+            with pytest.raises(DatabaseFormatError, match=r"line 7.*all cells of the row"):
+                read(path, **options)  # type: ignore[operator]
+
+
 def test_a_line_of_another_length_is_wrong_where_all_rows_are_facts(tmp_path: Path) -> None:
     path = tmp_path / "facts.tsv"
     path.write_text("# by hand\na\tp\tb\n")

@@ -66,14 +66,32 @@ def test_any_table_is_the_same_as_columns(
 def test_a_plain_table_is_read_as_columns(way: str) -> None:
     for text in (
         b"subject\tpredicate\tobject\na\tp\tb\n",
-        b'a\tp\t"b" c\r\nb\tp\t',
-        b"_:a\tp\tb\n",
-        b"\r\n\n\na\tp\tb\r\n\r\n\nb\tp\t\r",
+        b'a\tp\t"b" c\r\nb\tp\t\na\tp\tb',
+        b"_:a\tp\tb\nc\tp\tb\nc\tq\tb\n",
+        b"\r\n\n\na\tp\tb\r\n\r\n\na\tp\t\r",
     ):
         with read_by(way):
-            db = load(io.BytesIO(text), format="tsv")
+            db = load(io.BytesIO(text), format="tsv", multi="keep")
         assert isinstance(db.tokens, TermColumns), text
         assert {term.kind for term in db.tokens} == {"label"}
+
+
+HARD = {
+    # a header of literals over terms, and a question
+    "literals": '"subject"\t"predicate"\t"object"\n'
+    + "".join(f"_:b{i}\tknows\tthing {i % 7}\n" for i in range(50)),
+    "other literals": '"x"\t"y"\t"z"\n' + "".join(f"_:b{i}\tknows\ta\n" for i in range(50)),
+    # the second predicate comes late
+    "wide": "name\tborn\tcity\n" + "".join(f"n{i}\tb{i // 5000}\tc\n" for i in range(5002)),
+    "a long first row": f"country\tof{'x' * 1_200_000}\tvalue\n" + "a\tp\t1\nb\tp\t2\n" * 9,
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_what_all_rows_tell_is_told_of_a_large_table(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text(HARD[case])
+    assert_same(*in_each_way(lambda: load(path, multi="keep")))
 
 
 @pytest.mark.slow

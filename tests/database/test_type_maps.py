@@ -66,6 +66,13 @@ CASES: dict[str, tuple[Any, Any, str]] = {
     "JSON": ({"j": {"has": {"Tree": {"@id": "a"}}}}, {"j": {"@id": "e:j", "@type": "@json"}},
              '<http://e/g> <http://e/j> "{\\"has\\":{\\"Tree\\":{\\"@id\\":\\"a\\"}}}"'
              "^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#JSON> ."),
+    "keys of another map": ({"ids": {"http://e/has": {"p": "q"}, "has": {"p": "r"}}},
+                            {"ids": {"@id": "e:ids", "@container": "@id"}, "p": "e:p"},
+                            '<http://e/g> <http://e/ids> <http://e/has> , <http://b/has> . '
+                            '<http://e/has> <http://e/p> "q" . <http://b/has> <http://e/p> "r" .'),
+    "keys of an index": ({"post": {"has": {"@id": "e:a"}}},
+                         {"post": {"@id": "e:post", "@container": "@index"}},
+                         "<http://e/g> <http://e/post> <http://e/a> ."),
     "forgotten": ({"e:p": {"@context": [None, {"has": "http://e/q"}], "has": "Tree"}}, {},
                   '<http://e/g> <http://e/p> [ <http://e/q> "Tree" ] .'),
 }  # fmt: skip
@@ -75,7 +82,7 @@ CASES: dict[str, tuple[Any, Any, str]] = {
 def test_a_type_map_is_read_as_its_nodes(case: str) -> None:
     body, others, facts = CASES[case]
     document = {"@context": {**CONTEXT, **others}, "@id": "http://e/g", **body}
-    db = parse_rdf(json.dumps(document), "jsonld", multi="keep")
+    db = parse_rdf(json.dumps(document), "jsonld", base="http://b/d", multi="keep")
     assert canonical(db.token_triples, db.tokens) == canonical(
         (expected := parse_rdf(facts, "turtle", multi="keep")).token_triples, expected.tokens
     )
@@ -114,6 +121,12 @@ def test_numbers_and_texts_are_written_as_they_were(numbers: list[str], text: st
     read = json.loads(made, parse_int=str, parse_float=str)
     assert read["n"] == numbers
     assert read["t"] == text
+
+
+def test_a_document_with_a_key_twice_is_left_to_the_parser() -> None:
+    head = b'{"@context": {"h": {"@id": "x:h", "@container": "@type"}}, '
+    for text in (head + b'"http://x/p": "1", "http://x/p": "2"}', head + b'"h": {"x:T": [5]}}'):
+        assert without_type_maps("a", text) is text
 
 
 def test_broken_json_is_named_with_its_line() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyoxigraph as ox
 import pytest
 
@@ -21,7 +23,12 @@ from capacity.database import (
 )
 from capacity.database.io.files.formats import FORMATS
 from capacity.database.io.rdf.quads import SYNTAXES
-from capacity.errors import CapacityError, DatabaseFormatError, MemoryBudgetError
+from capacity.errors import (
+    CapacityError,
+    DatabaseFormatError,
+    InvalidTypeError,
+    MemoryBudgetError,
+)
 from capacity.stores import StoreCounts, count_duckdb
 from tests.stores.recount import facts_of, recount
 
@@ -161,6 +168,89 @@ def test_a_text_that_is_held_must_fit(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("capacity.stores.lines.sources._SHARE", 2**40)
     with pytest.raises(MemoryBudgetError, match=r"a\.ttl: turtle is read as a whole.*N-Triples"):
         count_duckdb(path, memory_limit="1GB")
+
+
+def test_a_text_is_measured_decompressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.ttl.gz"
+    path.write_bytes(gzip.compress(TURTLE.encode() + b"# said\n" * 10_000))
+    # of 700 MB 70 kB, which the text has, and the file hasn't
+    monkeypatch.setattr("capacity.stores.lines.sources._SHARE", 10_000)
+    assert path.stat().st_size < 70_000
+    with pytest.raises(MemoryBudgetError, match=r"a\.ttl\.gz: turtle is read as a whole"):
+        count_duckdb(path, memory_limit="700MB")
+
+
+def test_a_graph_without_a_name_is_counted_by_the_one_that_it_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "a.trig"
+    path.write_text("@prefix x: <x:> . [] { x:a x:p x:b , x:c } x:g { x:a x:p x:d }")
+    assert counted(path, graph="_:anonymous1").facts == 2
+    assert load(path, graph="_:anonymous1", multi="keep").n_facts == 2
+    assert count_duckdb(path, graph="x:g").notes == ("2 triples in other graphs are omitted.",)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.ttl"])
+def test_a_beginning_of_blank_lines_is_not_all(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    text = "a,p,b\n" if name == "a.csv" else "<x:a> <x:p> <x:b> ."
+    path.write_text("\n" * 70_000 + text)
+    assert count_duckdb(path).facts == load(path).n_facts == 1
+
+
+def test_options_of_files_are_refused_for_databases(tmp_path: Path) -> None:
+    path = tmp_path / "k.duckdb"
+    with duckdb.connect(path) as con:
+        con.execute("create table t (subject text, predicate text, object text)")
+        con.execute("insert into t values ('a', 'p', 'b')")
+    assert count_duckdb(path).facts == 1
+    for options in ({"graph": "x:g"}, {"base": "x:b"}, {"contexts": {}}, {"comment": "#"}):
+        with pytest.raises(DatabaseFormatError, match=rf"k\.duckdb.*`{next(iter(options))}`"):
+            count_duckdb(path, **options)  # type: ignore[arg-type]
+
+
+ODD: dict[str, Any] = {
+    "no term": [(1, ("a", "p", 3))], "half a character": [(1, ("a", "p", "\ud800"))],
+    "a long term": [(1, ("a", "p", "x" * 99))], "a number": ["no number"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_what_a_format_from_outside_does_wrong_is_said_with_the_file(
+    case: str, tmp_path: Path
+) -> None:
+    def split(_: Text, __: Reading) -> Iterator[Any]:
+        for row in ODD[case]:
+            yield (int(row), ()) if isinstance(row, str) else row
+
+    (tmp_path / "a.odd").write_text("text")
+    register_format(Format("odd", ("odd",), split))
+    try:
+        said = []
+        for read in (load, count_duckdb):
+            with pytest.raises(DatabaseFormatError, match=r"a\.odd") as refusal:
+                read(tmp_path / "a.odd", max_term_bytes=50)
+            said.append(str(refusal.value))
+        assert said[0] == said[1]
+    finally:
+        unregister_format("odd")
+
+
+def test_a_text_can_be_read_twice(tmp_path: Path) -> None:
+    def split(text: Text, _: Reading) -> Iterator[tuple[int, tuple[str, ...]]]:
+        n = sum(1 for _ in text.lines()) + len(text.data) + len(text.data)
+        for line in text.lines():
+            yield n, tuple(line.split())
+
+    (tmp_path / "a.twice").write_text("a p b\nc p d\n")
+    register_format(Format("twice", ("twice",), split))
+    try:
+        assert load(tmp_path / "a.twice").n_facts == count_duckdb(tmp_path / "a.twice").facts == 2
+    finally:
+        unregister_format("twice")
+
+
+def test_a_format_is_named_by_a_text(tmp_path: Path) -> None:
+    with pytest.raises(InvalidTypeError, match="`format` must be a str"):
+        load(tmp_path / "a", format=5)  # type: ignore[arg-type]
 
 
 def test_an_unknown_option_is_named_with_the_nearest(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.database.io.files.content import Content, Text, refuse_excess
 from capacity.database.io.files.formats import FORMATS, Cells, Format
@@ -18,6 +19,7 @@ from capacity.database.io.reading import Reading
 from capacity.database.io.tables.text import parse_table_content
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.columns import longer_than
+from capacity.database.terms.term import Term
 from capacity.errors import (
     DatabaseFormatError,
     InvalidArgumentError,
@@ -79,12 +81,7 @@ def parsed(
         db = replace(db, source=content.source(format.name))
     text = longer_than(content.limits.max_term_bytes, db.tokens)
     if text is not None:
-        raise DatabaseFormatError(
-            content.name,
-            f"a term, {text[:20]!r}..., is longer than {content.limits.max_term_bytes:,} bytes",
-            format=format.name,
-            advice="Shorten it, or raise `max_term_bytes`.",
-        )
+        raise too_long(content.name, format.name, text, content.limits.max_term_bytes)
     return db
 
 
@@ -103,6 +100,37 @@ def _of_rows(
         raise DatabaseFormatError(content.name, str(error), format=format.name) from None
 
 
+def _refuse_term(content: Text, format: Format, line: int, cell: object) -> None:
+    """Refuse what isn't a term, has no form in UTF-8, or is too long."""
+    name, text = content.name, cell.text if isinstance(cell, Term) else cell
+    if not isinstance(text, str):
+        reason = f"each term must be a `Term` or a str; got {shown(cell)}"
+        raise DatabaseFormatError(name, reason, format=format.name, line=line)
+    most = content.limits.max_term_bytes
+    if text.isascii() and len(text) <= most:
+        return
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        reason = f"a term has no form in UTF-8: {text!r:.60}"
+        raise DatabaseFormatError(name, reason, format=format.name, line=line) from None
+    if size > most:
+        raise too_long(name, format.name, text, most, line)
+
+
+def too_long(
+    name: str, format: str, text: str, most: int, line: int | None = None
+) -> DatabaseFormatError:
+    """Make the error for a term of more bytes than the limits allow."""
+    return DatabaseFormatError(
+        name,
+        f"a term, {text[:20]!r}..., is longer than {most:,} bytes",
+        format=format,
+        line=line,
+        advice="Shorten it, or raise `max_term_bytes`.",
+    )
+
+
 def rows_of_terms(
     content: Text, format: Format, reading: Reading
 ) -> Iterator[tuple[int, tuple[Cells, ...]]]:
@@ -119,13 +147,17 @@ def rows_of_terms(
     while True:
         try:
             row = next(rows, None)
-        except (InvalidArgumentError, InvalidTypeError) as error:
+        except DatabaseFormatError:
+            raise
+        except (InvalidTypeError, ValueError) as error:
             after = f" (after line {line})" if line is not None else ""
             raise DatabaseFormatError(content.name, f"{error}{after}", format=format.name) from None
         if row is None:
             return
         line, cells = row
         n_rows += 1
+        for cell in cells:
+            _refuse_term(content, format, line, cell)
         refuse_excess(content.name, format.name, content.limits.excess(rows=n_rows))
         if len(cells) != arity:
             raise DatabaseFormatError(

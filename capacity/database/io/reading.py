@@ -133,6 +133,8 @@ class Reading:
     max_term_bytes: int = MAX_TERM_BYTES
 
     def __post_init__(self) -> None:
+        if not isinstance(self.format, str | None):
+            raise InvalidTypeError(f"`format` must be a str; got {shown(self.format)}.")
         if self.comment is not None and (not isinstance(self.comment, str) or not self.comment):
             raise InvalidArgumentError(
                 "`comment` must be what lines of comments begin with, such as '#'; got "
@@ -175,6 +177,13 @@ class Reading:
                         format=format,
                         advice="Omit it, or say which format of RDF the file has.",
                     )
+        if self.comment is not None and format in ("parquet", "duckdb"):
+            raise DatabaseFormatError(
+                name,
+                "`comment` is an option of tables of text",
+                format=format,
+                advice="Omit it.",
+            )
         if kind == "rdf" and self.arity not in (None, 3):
             raise DatabaseFormatError(
                 name,

@@ -27,7 +27,7 @@ from capacity.schedulers import connected
 from capacity.stores.cluster.dask_counts import Cluster, count_parts
 from capacity.stores.cluster.parquet_parts import KEYS, Part, Survey, survey
 from capacity.stores.counts import StoreCounts
-from capacity.stores.staging import CountingOptions, counted_reading, format_of
+from capacity.stores.staging import CountingOptions, counted_reading, format_of, notes_on_comments
 from capacity.stores.tables.cells import TableFile, wrong_cell, wrong_predicate
 from capacity.stores.tables.files import parquet_table
 
@@ -100,6 +100,8 @@ def count_dask(
             parts += read[where].parts(of_several)
         else:
             parts.append(Part(where, file=of_several, reading=reading))
+            said = notes_on_comments(where, format, reading)
+            notes += said if len(files) == 1 else tuple(f"{where}: {note}" for note in said)
     packages = ("dask", "distributed", "pandas")
     instead = "count in this process, by count_duckdb"
     with (

@@ -16,6 +16,7 @@ from capacity.database.io.files.pieces import LARGE, UnsuitedError
 from capacity.database.io.rdf.graphs import check_graph, find_graph
 from capacity.database.io.rdf.quads import base_of, refuse_formulas
 from capacity.database.io.reading import Reading
+from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError
 from capacity.kept_code import pays
 from capacity.reading_limits import Limits
@@ -37,7 +38,9 @@ _AT_ONCE = 64
 _HELD = ROWS // 12
 
 
-def stage_rdf(db: Scratch, where: str, format: Format, reading: Reading, file: int | None) -> None:
+def stage_rdf(
+    db: Scratch, where: str, format: Format, reading: Reading, file: int | None
+) -> tuple[str, ...]:
     """Append the facts of a file of RDF to the table ``keyed``.
 
     N-Triples and N-Quads are read in a stream. The text of any other format, which is checked as a
@@ -56,6 +59,11 @@ def stage_rdf(db: Scratch, where: str, format: Format, reading: Reading, file: i
     file : int or None
         Number of the file, if there are several: blank nodes of two files are two.
 
+    Returns
+    -------
+    tuple of str
+        Sentences about what was omitted.
+
     Raises
     ------
     DatabaseFormatError
@@ -65,14 +73,17 @@ def stage_rdf(db: Scratch, where: str, format: Format, reading: Reading, file: i
         If the text of a format that isn't read in a stream takes too much of the memory.
     """
     graph, base = check_graph(reading.graph), base_of(where, reading.base)
-    n_rows = None
+    n_rows, notes = None, tuple[str, ...]()
     if format.name in LINES and graph is None:
         n_rows = _stage_plain(db, where, format.name, file, reading.limits)
     if n_rows is None:
         source: Source = Lines(where, format, reading.limits)
         if format.name not in LINES:
             source = WholeText.read(where, format, reading, base, db.memory)
-        keep = None if graph is None else _nodes_of(graph, source)
+        keep = None
+        if graph is not None:
+            keep, n_others = _places_of(graph, source)
+            notes = (f"{n_others:,} triples in other graphs are omitted.",)
         with source.opened() as (quads, progress):
             batches = _batches(quads, source, file, keep)
             n_rows = db.append("keyed", batches, lambda _: db.tell(*progress()))
@@ -83,10 +94,15 @@ def stage_rdf(db: Scratch, where: str, format: Format, reading: Reading, file: i
             format=format.name,
             advice="Check the file and its format.",
         )
+    return notes
 
 
-def _nodes_of(graph: str, source: Source) -> set[object]:
-    """Find the nodes that name a graph, as `find_graph` does."""
+def _places_of(graph: str, source: Source) -> tuple[set[int], int]:
+    """Find a graph, as `find_graph` does, by its places in the order of the graphs in the file.
+
+    A graph without a name has another one each time that the file is parsed. The number of triples
+    in other graphs is returned as well.
+    """
     counts: Counter[object] = Counter()
     with source.opened() as (quads, _):
         while some := _some(quads, source):
@@ -96,7 +112,8 @@ def _nodes_of(graph: str, source: Source) -> set[object]:
     names = source.names_of(nodes)
     by_name = {name: counts[node] for name, node in zip(names, nodes, strict=True)}
     found = find_graph(graph, by_name, prefixes, source.name, source.format.name)
-    return {node for name, node in zip(names, nodes, strict=True) if name == found}
+    places = {i for i, name in enumerate(names) if name == found}
+    return places, counts.total() - by_name.get(found or "", 0)
 
 
 def _stage_plain(
@@ -137,13 +154,13 @@ def _batches(
     quads: Iterator[ox.Quad],
     source: Source,
     file: int | None,
-    keep: set[object] | None,
+    keep: set[int] | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches of keys, each of some thousand facts, or fewer if these are long."""
     import pyarrow as pa
 
     limits = source.limits.of(Path(source.name).stat().st_size)
-    more, n_rows, text = True, 0, 0
+    more, n_rows, text, graphs = True, 0, 0, Ids()
     while more:
         held: list[ox.Quad] = []
         size = 0
@@ -154,7 +171,7 @@ def _batches(
             refuse_excess(source.name, source.format.name, limits.excess(rows=n_rows))
             refuse_formulas(source.name, source.format.name, (quad.graph_name for quad in some))
             if keep is not None:
-                some = [quad for quad in some if quad.graph_name in keep]
+                some = [quad for quad in some if graphs[quad.graph_name] in keep]
             held += some
             size += sum(len(getattr(quad.object, "value", "")) for quad in some)
         roles = (

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyoxigraph as ox
 
 from capacity.checks import megabytes
-from capacity.database.io.files.content import Content, read
+from capacity.database.io.files.content import Content, check
 from capacity.database.io.files.formats import Format
 from capacity.database.io.rdf.graphs import graph_names
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
@@ -158,8 +157,7 @@ class WholeText:
         MemoryBudgetError
             If it takes too much of the memory.
         """
-        require_memory(where, format.name, memory)
-        content = read(where, limits=reading.limits)
+        content = read_within(where, format.name, reading.limits, memory)
         return cls(content, format, *checked_text(content, format, base, reading.contexts))
 
     @property
@@ -189,18 +187,27 @@ class WholeText:
         return graph_names(graphs, self.data)
 
 
-def require_memory(where: str, format: str, memory: int) -> None:
-    """Refuse a file that is held as a whole, and takes over a quarter of the memory.
+def read_within(where: str, format: str, limits: Limits, memory: int) -> Content:
+    """Read a text as a whole, which takes a quarter of the memory at most.
 
     Raises
     ------
+    DatabaseFormatError
+        As `read` does.
     MemoryBudgetError
-        With the format that is read in a stream.
+        If the text, decompressed, takes more, with the format that is read in a stream.
     """
-    size = Path(where).stat().st_size
-    if size > memory // _SHARE:
-        raise MemoryBudgetError(
-            f"{where}: {format} is read as a whole, and its {megabytes(size)} are over a quarter "
-            f"of the memory for counting, {megabytes(memory)}. Give more, or write it as "
-            "N-Triples, which is read in a stream: riot --output=ntriples FILE."
-        )
+    pieces: list[bytes] = []
+    with opened(where, limits) as stream:
+        while piece := stream.read():
+            pieces.append(piece)
+            if stream.passed > memory // _SHARE:
+                raise MemoryBudgetError(
+                    f"{where}: {format} is read as a whole, and takes over a quarter of the memory "
+                    f"for counting, {megabytes(memory)}. Give more, or write it as N-Triples, "
+                    "which is read in a stream: riot --output=ntriples FILE."
+                )
+        content = check(where, b"".join(pieces))
+        # those of the file as it is stored
+        content.limits = stream.limits
+    return content

@@ -35,7 +35,7 @@ _DEFAULT = Limits()
 
 
 class Stream(io.RawIOBase):
-    """The bytes of a file, decompressed, to be read once from the beginning; a `Text`.
+    """The bytes of a file, decompressed, to be read once from the beginning.
 
     Attributes
     ----------
@@ -129,6 +129,43 @@ class Stream(io.RawIOBase):
             raise broken_stream(self.name, self._kind, error) from None
 
 
+class FileText:
+    """The text of a file, which is read anew each time it is asked for; a `Text`.
+
+    Attributes
+    ----------
+    name : str
+        Path of the file, for messages.
+    limits : Limits
+        What it is held to.
+    """
+
+    def __init__(self, where: str, limits: Limits) -> None:
+        with opened(where, limits) as stream:
+            self.name, self.limits, self._stream = where, stream.limits, stream
+
+    @property
+    def done(self) -> int:
+        """Bytes that were read in the last pass, as they are stored."""
+        return self._stream.done
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole file, as it is stored."""
+        return self._stream.size
+
+    @property
+    def data(self) -> bytes:
+        """All of the text."""
+        with opened(self.name, self.limits) as self._stream:
+            return self._stream.data
+
+    def lines(self, newline: str = "\n") -> Iterator[str]:
+        """Yield the lines with their ends, as `Text` has it."""
+        with opened(self.name, self.limits) as self._stream:
+            yield from self._stream.lines(newline)
+
+
 @contextmanager
 def opened(where: str, limits: Limits = _DEFAULT) -> Iterator[Stream]:
     """Open a regular file as a stream, which grows no more than the limits allow.
@@ -194,7 +231,8 @@ def head_of(where: str, limits: Limits = _DEFAULT) -> Content:
     # a character may be cut at the end of the beginning; of wrong ones the check tells the line
     with suppress(UnicodeDecodeError):
         head = head[: codecs.utf_8_decode(head, "strict", len(head) < _HEAD)[1]]
-    return check(where, head)
+    # a beginning of blank lines isn't all
+    return check(where, head, allow_empty=len(head) >= _HEAD - 8)
 
 
 def whole_lines(stream: Stream) -> Iterator[bytes]:

@@ -19,14 +19,15 @@ from capacity.database.io.files.content import refuse_excess
 from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.parquet import not_text
-from capacity.database.io.tables.table import within
+from capacity.database.io.tables.table import Table, within
 from capacity.errors import DatabaseFormatError
 from capacity.reading_limits import Limits
 from capacity.stores.scratch.scratch import Scratch
 from capacity.stores.scratch.streams import open_regular
 from capacity.stores.tables.cells import TableFile
-from capacity.stores.tables.files import Rows, batches_of_rows, lazy_table, narrowed_table
+from capacity.stores.tables.files import Rows, batches_of_rows
 from capacity.stores.tables.view_process import AT_ONCE, CONFIG
 from capacity.stores.tables.views import cannot_read, rows_of_view, write_view
 
@@ -107,7 +108,7 @@ def _table_of(
     ).fetchall()
     names = tuple(column for column, _ in columns)
     where_in = f"{where}, table {cut(table)}"
-    narrow, at, options = narrowed_table(where_in, "duckdb", names, options)
+    at, options = narrowed(Table(where_in, "duckdb", [], names), options)
     for i in at:
         if not columns[i][1].startswith(_TEXTS):
             raise not_text(where_in, "duckdb", *columns[i])
@@ -129,7 +130,7 @@ def _table_of(
         found = rows_of_view(held) if view else _rows_of_table(con, where_in, sql)
         yield from within(where_in, "duckdb", found, limits)
 
-    whole = lazy_table(where_in, "duckdb", Rows(rows), narrow.names)
+    whole = Table(where_in, "duckdb", Rows(rows), tuple(names[i] for i in at))
     tell = partial(db.tell, f"rows of {where_in}")
     return TableFile(
         whole,

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, cast, overload
 from capacity.database.io.files.formats import Format
 from capacity.database.io.files.pieces import LARGE, UnsuitedError
 from capacity.database.io.reading import Reading
-from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.layout import Layout, narrowed
+from capacity.database.io.tables.layout import Layout
 from capacity.database.io.tables.parquet import (
     broken_parquet,
     cells_of_column,
@@ -31,7 +30,7 @@ from capacity.database.io.tables.text import rows_of_text, uncommented
 from capacity.database.terms.arrow import compute
 from capacity.reading_limits import Limits
 from capacity.stores.scratch.scratch import HELD, ROWS, Scratch
-from capacity.stores.scratch.streams import Stream, open_regular, opened, whole_lines
+from capacity.stores.scratch.streams import FileText, Stream, open_regular, opened, whole_lines
 from capacity.stores.tables.cells import TableFile
 
 if TYPE_CHECKING:
@@ -76,11 +75,6 @@ class Rows(Sequence[Row]):
         return list(islice(self, at, at + 1))[0]  # noqa: RUF015 - an index error, and no stop
 
 
-def lazy_table(name: str, format: str, rows: Rows, names: tuple[str, ...] | None = None) -> Table:
-    """Make a table of rows that aren't held; its functions go through them, and no more."""
-    return Table(name, format, rows, names)
-
-
 def text_table(db: Scratch, where: str, format: Format, reading: Reading) -> TableFile:
     """Make the table of a file of text.
 
@@ -95,20 +89,18 @@ def text_table(db: Scratch, where: str, format: Format, reading: Reading) -> Tab
     reading : Reading
         What the user says of it.
     """
-    latest: list[Stream] = []
     said = reading.table is not None
+    text = FileText(where, reading.limits)
 
     def rows() -> Iterator[Row]:
-        with opened(where, reading.limits) as stream:
-            latest[:] = [stream]
-            yield from rows_of_text(uncommented(stream, format, reading), format, reading)
+        return rows_of_text(uncommented(text, format, reading), format, reading)
 
-    table = lazy_table(where, format.name, Rows(rows))
+    table = Table(where, format.name, Rows(rows))
     return TableFile(
         table,
         reading.of_table,
         lambda layout: batches_of_rows(layout.facts(table)),
-        lambda _: db.tell(f"bytes of {where}", latest[0].done, latest[0].size),
+        lambda _: db.tell(f"bytes of {where}", text.done, text.size),
         doubtful=not said,
         quoted=format.name == "tsv" and not said and _holds_a_quote(where, reading.limits),
     )
@@ -139,12 +131,17 @@ def _plain_batches(stream: Stream, format: str, reading: Reading) -> Iterator[pa
     # which a small file doesn't need
     import pyarrow as pa
 
+    from capacity.database.io.tables.comments import after_comments
     from capacity.database.io.tables.plain import PlainTable, within_quotes
 
     pc, limits = compute(), stream.limits
     table, n_facts = PlainTable(format, reading.of_table), 0
     pieces: Iterable[bytes] = whole_lines(stream)
-    for lines in within_quotes(pieces) if format == "csv" else pieces:
+    start = None if reading.table != "long" else 0
+    for piece in within_quotes(pieces) if format == "csv" else pieces:
+        if start is None:
+            start = after_comments(piece, SEPARATORS[format])
+        lines, start = piece[start:], 0
         try:
             codecs.utf_8_decode(lines, "strict", True)
         except UnicodeDecodeError as error:
@@ -236,7 +233,7 @@ def parquet_table(
         # a missing cell is None, which the types don't tell
         yield from enumerate(cast(Iterator[tuple[str, ...]], found), start=1)
 
-    table = lazy_table(where, "parquet", Rows(rows), tuple(names))
+    table = Table(where, "parquet", Rows(rows), tuple(names))
 
     def batches(layout: Layout) -> Iterator[pa.RecordBatch]:
         if layout.properties is not None:
@@ -245,14 +242,6 @@ def parquet_table(
 
     what = f"rows of {where}"
     return TableFile(table, options, batches, lambda n: tell(what, n, meta.num_rows))
-
-
-def narrowed_table(
-    where: str, format: str, names: tuple[str, ...], options: TableOptions
-) -> tuple[Table, list[int], TableOptions]:
-    """Choose the columns of facts of a table with names."""
-    at, options = narrowed(Table(where, format, [], names), options)
-    return Table(where, format, [], tuple(names[i] for i in at)), at, options
 
 
 @contextmanager

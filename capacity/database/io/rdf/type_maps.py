@@ -25,6 +25,8 @@ _Terms: TypeAlias = Mapping[str, Any]
 # each letter of a keyword may be an escape: what has escapes is looked at, too
 _MAY_HAVE_MAPS = re.compile(rb'"@container"\s*:\s*(?:"@type"|\[)|\\u00')
 _OF_NODES = " of nodes"
+# containers whose values are indexed by their keys
+_KEYED = {"@id", "@index", "@language", "@type"}
 
 
 def without_type_maps(name: str, data: bytes) -> bytes:
@@ -50,12 +52,29 @@ def without_type_maps(name: str, data: bytes) -> bytes:
     """
     if not _MAY_HAVE_MAPS.search(data):
         return data
-    document = parse_json(name, data, parse_int=_Number, parse_float=_Number)
     writer = _Writer()
-    made = writer.value(document, {})
+    try:
+        document = parse_json(
+            name, data, parse_int=_Number, parse_float=_Number, object_pairs_hook=_each_once
+        )
+        made = writer.value(document, {})
+    except _UnsuitedError:
+        # the parser tells what is wrong
+        return data
     if not writer.has_maps:
         return data
     return writer.written(made).encode("utf-8", "surrogatepass")
+
+
+class _UnsuitedError(Exception):
+    """A document that is left as it is: with a key twice, or a type map of anything but nodes."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _UnsuitedError
+    return made
 
 
 class _Number(float):
@@ -102,6 +121,11 @@ class _Writer:
                 within = merged(terms, definition["@context"])
             if is_type_map(definition) and isinstance(value, dict) and _is_plain(value, definition):
                 made[key + _OF_NODES] = [*self.nodes(value, within)]
+            elif isinstance(value, dict) and _KEYED.intersection(
+                _listed(_of(definition, "@container"))
+            ):
+                # its keys are no terms
+                made[key] = {name: self.value(one, within) for name, one in value.items()}
             else:
                 made[key] = self.value(value, within)
         return made
@@ -113,7 +137,7 @@ class _Writer:
             for one in value if isinstance(value, list) else [value]:
                 node = {"@id": one} if isinstance(one, str) else self.value(one, terms)
                 if not isinstance(node, dict):
-                    continue
+                    raise _UnsuitedError
                 said = [key for key in node if _means(terms, key, "@type")]
                 others = [x for key in said for x in _listed(node[key])]
                 rest = {key: v for key, v in node.items() if key not in (*said, "@context")}

@@ -1,12 +1,13 @@
 """Lines of comments in tables of text, which aren't rows.
 
 The user names the mark that they begin with; or lines before the first row, which begin with ``#``
-or ``!``, are recognised, as files of SSSOM, GAF and SNAP have them, where one of them has another
-number of cells than the row, and so can't be a row itself.
+or ``!``, are recognised, as files of SSSOM, GAF and SNAP have them: one of them has another number
+of cells than the row, and so is no row, and those with as many have a blank after the mark.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,11 +33,14 @@ class Uncommented:
         What stands between its cells; None if no lines are recognised as comments.
     mark : str or None
         What lines of comments begin with, wherever they stand; None if nobody says.
+    has_quotes : bool
+        Whether a line may be within a cell in quotes, as in CSV.
     """
 
     text: Text
     separator: str | None
     mark: str | None
+    has_quotes: bool
     _empty: int = field(default=0, init=False)
 
     @property
@@ -64,7 +68,7 @@ class Uncommented:
         lines = iter(self.text.lines(newline))
         self._empty = 0
         if self.mark is not None:
-            yield from _without(lines, self.mark)
+            yield from _without(lines, self.mark, has_quotes=self.has_quotes)
             return
         if self.separator is None:
             yield from lines
@@ -105,10 +109,22 @@ def n_comments(lines: Sequence[str], separator: str) -> int:
     0
     """
     *marked, first = lines or [""]
-    n_separators = first.count(separator)
-    if first.startswith(_MARKS) or not n_separators:
+    n_cells = _n_cells(first, separator)
+    if first.startswith(_MARKS) or n_cells is None or n_cells == 1:
         return 0
-    return len(marked) if any(line.count(separator) != n_separators for line in marked) else 0
+    alike = [line for line in marked if _n_cells(line, separator) == n_cells]
+    are_comments = len(alike) < len(marked) and all(line[1:2].isspace() for line in alike)
+    return len(marked) if are_comments else 0
+
+
+def _n_cells(line: str, separator: str) -> int | None:
+    """Count the cells of a line; None if one in quotes goes on in the next line."""
+    if separator != "," or '"' not in line:
+        return line.count(separator) + 1
+    try:
+        return len(next(csv.reader([line.rstrip("\r\n")], strict=True)))
+    except csv.Error:
+        return None
 
 
 def notes_on(n_lines: int) -> tuple[str, ...]:
@@ -119,14 +135,14 @@ def notes_on(n_lines: int) -> tuple[str, ...]:
     return (f"The first {line}, and no row.",)
 
 
-def _without(lines: Iterable[str], mark: str) -> Iterator[str]:
+def _without(lines: Iterable[str], mark: str, *, has_quotes: bool) -> Iterator[str]:
     """Make lines that begin with a mark empty, but for those within a cell in quotes."""
     within_quotes = False
     for line in lines:
         if not within_quotes and line.startswith(mark):
             yield _end_of(line)
             continue
-        within_quotes ^= bool(line.count('"') % 2)
+        within_quotes ^= has_quotes and bool(line.count('"') % 2)
         yield line
 
 

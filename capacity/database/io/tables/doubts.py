@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from capacity.database.io.files.foreign import AS_TEXT
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.table import Table
+from capacity.database.io.tables.table import Table, empty_row
 from capacity.database.terms.n3 import is_term
 
 # "Hello, ""world""": quotes around, and between them quotes by twos, at least two
@@ -44,11 +44,7 @@ def refuse_empty_rows(table: Table) -> None:
     """
     line = next((line for line, row in table.rows if is_empty(row)), None)
     if line is not None:
-        raise table.error(
-            "all cells of the row are empty",
-            line,
-            'Delete the row, or say table="long" if it is a fact of empty labels.',
-        )
+        raise empty_row(table, line)
 
 
 def quoted_cell(rows: Iterable[Row]) -> Row | None:

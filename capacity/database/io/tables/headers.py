@@ -264,6 +264,24 @@ def looks_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
     >>> looks_wide([(2, ("Bob", "knows", "Ann")), (3, ("Bob", "likes", "Rome"))], ("A", "p", "B"))
     False
     """
+    return bool(_wide(rows, first))
+
+
+def never_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
+    """Tell whether a table that begins with some rows doesn't look wide, whatever follows.
+
+    Examples
+    --------
+    >>> never_wide([(2, ("Bob", "1980", "Rome"))], ("name", "born", "city"))
+    False
+    >>> never_wide([(2, ("Bob", "knows", "Ann")), (3, ("Bob", "likes", "Rome"))], ("A", "p", "B"))
+    True
+    """
+    return _wide(rows, first) is False
+
+
+def _wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool | None:
+    """Return True if a table looks wide, False if more rows change nothing, and None else."""
     if not all(isinstance(name, str) for name in first):
         # columns of a DataFrame that has only numbered them
         return False
@@ -276,7 +294,7 @@ def looks_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
             return False
         subjects.add(row[0])
         predicates.add(row[1])
-    return bool(subjects) and (numbers or len(predicates) > 1)
+    return True if subjects and (numbers or len(predicates) > 1) else None
 
 
 def unlike_the_rest(rows: Sequence[Row]) -> str | None:

@@ -26,6 +26,7 @@ from capacity.database.io.tables.headers import (
 )
 from capacity.database.io.tables.table import (
     Table,
+    empty_row,
     may_be_header,
     may_be_wide,
     missing_cell,
@@ -56,6 +57,8 @@ class Layout:
         The error to raise if no two rows have one subject, where that is left to a database.
     names : tuple of str
         The names of the columns, of which no cell is another, or there is no doubt.
+    refuses_empty : bool
+        Whether facts of empty cells alone are refused.
     """
 
     skip: int
@@ -64,6 +67,7 @@ class Layout:
     properties: tuple[str, ...] | None = None
     doubt: Exception | None = None
     names: tuple[str, ...] = ()
+    refuses_empty: bool = False
 
     def facts(self, table: Table) -> Iterator[Row]:
         """Yield the facts, each with its line: rows in the order of the roles.
@@ -78,6 +82,8 @@ class Layout:
             if self.properties is None:
                 if None in cells:
                     raise missing_cell(table, line)
+                if self.refuses_empty and not any(cells):
+                    raise empty_row(table, line)
                 yield line, cells
                 continue
             subject, *values = cells
@@ -98,8 +104,10 @@ def layout_of(table: Table, options: TableOptions) -> Layout:
     """
     if options.wide:
         return _wide(table, options)
+    refuses_empty = options.wide is None and table.names is None
     if options.columns is not None:
-        return _chosen(table, options, options.columns)
+        chosen = _chosen(table, options, options.columns)
+        return replace(chosen, refuses_empty=refuses_empty)
     if table.names is not None:
         return _by_names(table, table.names, options)
     return _without_header(table, options)
@@ -158,7 +166,7 @@ def _without_header(table: Table, options: TableOptions) -> Layout:
     as_is = Layout(0, tuple(range(arity)))
     if rows and arity == 3 and (order := sssom_order(rows[0][1])) is not None:
         _names(table)
-        return Layout(1, order)
+        return Layout(1, order, refuses_empty=options.wide is None)
     for line, row in rows:
         if len(row) != arity:
             raise wrong_width(table, line, row, arity)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
+from urllib.parse import unquote
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
@@ -18,11 +20,12 @@ from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.foreign import is_parquet
 from capacity.database.io.files.formats import Format, register_format
 from capacity.database.io.reading import Reading
-from capacity.database.io.table_options import TableTerms
+from capacity.database.io.table_options import TableOptions, TableTerms
 from capacity.database.io.tables.cells import cells_of, read_rows
-from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.headers import Row, role_order, roles_among
+from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.parquet_texts import BATCH, checked_batches
-from capacity.database.io.tables.table import Table
+from capacity.database.io.tables.table import Table, wrong_columns
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
@@ -32,18 +35,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-
-from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import unquote
-
-from capacity.database.io.table_options import TableOptions
-from capacity.database.io.tables.headers import role_order, roles_among
-from capacity.database.io.tables.layout import narrowed
-from capacity.database.io.tables.table import wrong_columns
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # key of the form of the cells in a file's metadata
 _KEY = b"capacity.terms"

@@ -25,7 +25,7 @@ from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.comments import after_comments, notes_on
 from capacity.database.io.tables.doubts import quoted_cell
-from capacity.database.io.tables.headers import Row, find_header, looks_wide, unlike_the_rest
+from capacity.database.io.tables.headers import Row, find_header, never_wide, unlike_the_rest
 from capacity.database.io.tables.table import SEPARATORS
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
@@ -204,20 +204,24 @@ def _rows_of_header(cells: pa.Table, options: TableOptions) -> int:
     if options.wide or options.columns is not None or options.terms == "n3":
         raise UnsuitedError
     rows, arity = _rows(cells.slice(0, _SAMPLE)), options.arity
-    if not rows:
+    # a longer row takes more than the first piece
+    if len(rows) < 2:
         raise UnsuitedError
     first = rows[0][1]
     if first == role_names(arity):
         return 1
+    # a row of literals over terms may be a header
+    if all(cell.startswith('"') for cell in first):
+        raise UnsuitedError
     # alone, so that it doesn't matter whether a word of it occurs again
     header = find_header(rows[:1], arity)
     if header is None or header.rows:
         raise UnsuitedError
     if options.wide is not None:
         return 0
-    wide = arity == 3 and looks_wide(rows[1:], first)
+    may_be_wide = arity == 3 and not never_wide(rows[1:], first)
     numbered = first == tuple(map(str, range(arity)))
-    if wide or numbered or unlike_the_rest(rows) is not None:
+    if may_be_wide or numbered or unlike_the_rest(rows) is not None:
         raise UnsuitedError
     return 0
 

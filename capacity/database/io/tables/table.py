@@ -71,6 +71,15 @@ def within(name: str, format: str, rows: Iterable[Row], limits: Limits) -> Itera
         yield number, row
 
 
+def empty_row(table: Table, line: int | None) -> Exception:
+    """Make an error about a row of nothing but empty cells."""
+    return table.error(
+        "all cells of the row are empty",
+        line,
+        'Delete the row, or say table="long" if it is a fact of empty labels.',
+    )
+
+
 def missing_cell(table: Table, line: int | None) -> Exception:
     """Make an error about a cell without a value."""
     return table.error(

@@ -11,7 +11,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+from capacity.checks import shown
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
 from capacity.database.io.files import pieces
@@ -63,7 +65,7 @@ def parse_table_content(
 def uncommented(text: Text, format: Format, reading: Reading) -> Uncommented:
     """Take the lines of comments for no rows, those that are recognised or that the user marks."""
     separator = SEPARATORS.get(format.name) if reading.table != "long" else None
-    return Uncommented(text, separator, reading.comment)
+    return Uncommented(text, separator, reading.comment, has_quotes=format.name == "csv")
 
 
 def rows_of_text(text: Text, format: Format, reading: Reading) -> Iterator[Row]:
@@ -75,7 +77,19 @@ def rows_of_text(text: Text, format: Format, reading: Reading) -> Iterator[Row]:
         As `split` of the format does, and for too many or too long rows and cells.
     """
     rows = () if format.split is None else format.split(text, reading)
+    if format.name not in SEPARATORS:
+        rows = _of_texts(text.name, format.name, rows)
     return within(text.name, format.name, rows, text.limits)
+
+
+def _of_texts(name: str, format: str, rows: Iterable[tuple[int, Any]]) -> Iterator[Row]:
+    """Refuse cells of a format from outside that aren't texts."""
+    for line, cells in rows:
+        if not all(isinstance(cell, str) for cell in cells):
+            raise DatabaseFormatError(
+                name, f"each cell must be a str; got {shown(cells)}", format=format, line=line
+            )
+        yield line, tuple(cells)
 
 
 def _split_tsv(text: Text, _: Reading) -> Iterator[Row]:

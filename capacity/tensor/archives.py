@@ -71,7 +71,8 @@ def _entries(
         import scipy.sparse
 
         stream.seek(0)
-        matrix = scipy.sparse.load_npz(stream).tocoo()
+        stored: Any = scipy.sparse.load_npz(stream)
+        matrix = stored.tocoo()
         return np.stack(matrix.coords, axis=1), matrix.data, tuple(matrix.shape)
     arrays = {}
     for key in _COO:
@@ -129,8 +130,9 @@ def _made(
         raise TensorFormatError(name, str(error), format=format) from None
 
 
-def _broken(name: str, format: str, error: object) -> TensorFormatError:
-    reason = f"it can't be read ({in_a_line(error)})"
+def _broken(name: str, format: str, error: Exception | str) -> TensorFormatError:
+    said = error if isinstance(error, str) else in_a_line(error)
+    reason = f"it can't be read ({said})"
     return TensorFormatError(name, reason, format=format, advice="Fetch or write it again.")
 
 

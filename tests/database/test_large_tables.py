@@ -68,7 +68,7 @@ def test_a_plain_table_is_read_as_columns(way: str) -> None:
         b"subject\tpredicate\tobject\na\tp\tb\n",
         b'a\tp\t"b" c\r\nb\tp\t\na\tp\tb',
         b"_:a\tp\tb\nc\tp\tb\nc\tq\tb\n",
-        b"\r\n\n\na\tp\tb\r\n\r\n\na\tp\t\r",
+        b"\r\n\n\na\tp\tb\r\n\r\n\na\tp\tc\r\na\tp\t\r",
     ):
         with read_by(way):
             db = load(io.BytesIO(text), format="tsv", multi="keep")

@@ -31,20 +31,24 @@ def test_a_matrix_comes_back_from_each_file(
     folder, matrix = tmp_path_factory.mktemp("matrices"), np.array(rows)
     path = folder / f"m.{kind if 'mtx' in kind else 'npz'}"
     if kind in ("npz", "T"):
-        np.savez_compressed(path, **({"T": matrix} if kind == "T" else {"arr_0": matrix}))
+        arrays: dict[str, Any] = {"T" if kind == "T" else "arr_0": matrix}
+        np.savez_compressed(path, **arrays)
     elif "mtx" in kind:
         held = io.BytesIO()
         scipy.io.mmwrite(held, scipy.sparse.coo_array(matrix))
         text = held.getvalue()
         path.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
     else:
-        scipy.sparse.save_npz(path, scipy.sparse.coo_array(matrix).asformat(kind))
+        stored: Any = scipy.sparse.coo_array(matrix)
+        scipy.sparse.save_npz(path, stored.asformat(kind))
     assert read_tensor(path) == from_dense(matrix)
 
 
 def test_a_sparse_array_of_any_order_is_read(tmp_path: Path) -> None:
-    arrays = {"coords": np.array([[0, 1], [1, 0], [1, 1]]), "data": np.array([3, -4]),
-              "shape": np.array([2, 2, 2]), "fill_value": np.array(0)}  # fmt: skip
+    arrays: dict[str, Any] = {
+        "coords": np.array([[0, 1], [1, 0], [1, 1]]), "data": np.array([3, -4]),
+        "shape": np.array([2, 2, 2]), "fill_value": np.array(0),
+    }  # fmt: skip
     np.savez(tmp_path / "a.npz", **arrays)
     expected = np.zeros((2, 2, 2), int)
     expected[0, 1, 1], expected[1, 0, 1] = 3, -4

@@ -49,9 +49,10 @@ class Text(Protocol):
         All of the text, in UTF-8.
     """
 
-    name: str
-    limits: Limits
-
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def limits(self) -> Limits: ...  # noqa: D102
     @property
     def data(self) -> bytes: ...  # noqa: D102
 

@@ -36,6 +36,7 @@ def dictionary(indices: Any, of: Any, *, ordered: bool = False) -> pa.DataType:
 
 PLAIN_TYPES: dict[str, pa.DataType] = {
     "string": pa.string(), "large": pa.large_string(), "view": pa.string_view(),
+    "binary": pa.binary(), "large binary": pa.large_binary(), "binary view": pa.binary_view(),
     "JSON": pa.json_(), "large JSON": pa.json_(pa.large_string()),
     "another extension": pa.opaque(pa.string(), "text", "somebody"),
 }  # fmt: skip
@@ -186,7 +187,7 @@ def test_bytes_that_are_no_utf_8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "facts.parquet"
     rows = [(f"subject {i}", "p", f"object {i}") for i in range(20)]
     for encoding in ("PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"):
-        for of in (pa.string(), pa.string_view(), pa.json_()):
+        for of in (pa.string(), pa.string_view(), pa.json_(), pa.binary()):
             pq.write_table(table(of, rows), path, use_dictionary=False, compression="none",
                            column_encoding=dict.fromkeys(ROLES, encoding),
                            write_statistics=False)  # fmt: skip
@@ -199,7 +200,7 @@ def test_bytes_that_are_no_utf_8_are_refused(tmp_path: Path) -> None:
 
 def test_other_types_are_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "facts.parquet"
-    for of in (pa.binary(), pa.int64(), pa.list_(pa.string()), pa.uuid(), pa.bool_()):
+    for of in (pa.binary(4), pa.int64(), pa.list_(pa.string()), pa.uuid(), pa.bool_()):
         pq.write_table(table(pa.string()).set_column(2, "object", pa.nulls(600, of)), path)
         with pytest.raises(DatabaseFormatError, match="'object' is of type"):
             load(path)

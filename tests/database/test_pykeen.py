@@ -45,6 +45,13 @@ def test_pykeens_own_datasets_are_read() -> None:
     }
 
 
+def test_a_factory_like_one_with_inverse_triples_has_them() -> None:
+    db = Database.from_triples([("a", "r", "b"), ("b", "q", "c")])
+    like = to_pykeen(db, create_inverse_triples=True)
+    assert to_pykeen(db, like=like).num_relations == like.num_relations == 4
+    assert to_pykeen(db, like=like, create_inverse_triples=False).num_relations == 2
+
+
 def test_terms_of_rdf_are_written_as_terms() -> None:
     db = load(EXAMPLES / "figure-1.ttl")
     factory = to_pykeen(db)

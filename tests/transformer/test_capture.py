@@ -376,8 +376,13 @@ def test_heads_that_do_something_else_are_refused(build: Build, sentences: Sente
         "rows are off by 0.1": replace(first, pattern=first.pattern * 0.9, z=first.z * 0.9),
         "heads by 0.2": replace(first, z=first.z * 1.25),
         "NaN or infinite": replace(first, z=first.z * torch.nan),
+        "damaged": replace(first, v=first.v * torch.inf),
         "what they added differs": replace(first, W_O=first.W_O.flip(1)),
     }
+    # of padding alone, which no token attends to
+    padded = first.z.clone()
+    padded.transpose(1, 2)[~captured.mask] = torch.nan
+    wrong["positions of padding alone.*nan_to_num"] = replace(first, z=padded)
     for message, layer in wrong.items():
         with pytest.raises(InvalidArgumentError, match=message):
             check_written(ActivationCache(**{**_fields(captured), "layers": (layer, second)}))

@@ -91,8 +91,8 @@ def to_pykeen(
     terms : {'label', 'n3'}, optional
         Form of the names, as `to_pandas` has it.
     like : pykeen.triples.TriplesFactory, optional
-        A factory whose numbers of entities and relations are taken; for facts to validate or test a
-        model on, that of the facts that it is trained on.
+        A factory whose numbers of entities and relations are taken, and whether there are inverse
+        triples; for facts to validate or test a model on, that of the facts that it is trained on.
     **options
         Others of `TriplesFactory`, such as ``create_inverse_triples=True``.
 
@@ -131,6 +131,7 @@ def to_pykeen(
         relations = {name: i for i, name in enumerate(sorted({q for _, q, _ in rows}))}
     else:
         entities, relations = dict(like.entity_to_id), dict(like.relation_to_id)
+        options = {"create_inverse_triples": like.create_inverse_triples, **options}
     try:
         numbers = [(entities[s], relations[q], entities[o]) for s, q, o in rows]
     except KeyError as error:

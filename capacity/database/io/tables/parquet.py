@@ -85,6 +85,8 @@ def broken_parquet(name: str, error: Exception) -> DatabaseFormatError:
     advice = "Fetch or write it again."
     if "Not yet implemented" in said:
         advice = "Write it with another encoding of its columns, such as PLAIN."
+    elif "utf8" in said.lower():
+        advice = "Write its texts in UTF-8, or choose other columns with `columns`."
     reason = f"it can't be read as Parquet ({said:.200})"
     return DatabaseFormatError(name, reason, format="parquet", advice=advice)
 
@@ -263,7 +265,11 @@ def _is_text(of: Any) -> bool:
         of = of.storage_type
     if types.is_dictionary(of):
         of = of.value_type
-    kinds = types.is_string, types.is_large_string, types.is_string_view, types.is_null
+    kinds = (
+        types.is_string, types.is_large_string, types.is_string_view, types.is_null,
+        # as older programs write texts; that they are UTF-8 is checked when they are read
+        types.is_binary, types.is_large_binary, types.is_binary_view,
+    )  # fmt: skip
     return any(is_kind(of) for is_kind in kinds)
 
 

@@ -206,6 +206,12 @@ def _layer(
         raise InvalidArgumentError(
             f"Patterns must be tensors of floats of shape (batch, n_heads, n, m); that of {of} is "
             f"{got}."
+            + (
+                " Add the dimension of the batch, x[None], or run the model without "
+                "remove_batch_dim=True."
+                if known and pattern.ndim == 3
+                else ""
+            )
         )
     for name, x in (("pattern", pattern), ("values", values), ("W_O", W_O), ("z", z), ("q", q),
                     ("k", k), ("seen", seen), ("sink", sink)):  # fmt: skip

@@ -232,9 +232,15 @@ def check_heads(
     require_choice("`check`", how, get_args(Check))
     sizes = [largest(layer.z), largest(layer.v)]
     if not all(map(math.isfinite, sizes)):
+        of_tokens = (x.transpose(1, 2)[mask] for x in (layer.z, layer.v))
         raise InvalidArgumentError(
-            f"Values and outputs of heads must be finite; {of} has NaN or infinite ones. Its "
-            "weights are damaged, or its precision can't hold its own numbers."
+            f"Values and outputs of heads must be finite; {of} has NaN or infinite ones"
+            + (
+                " at positions of padding alone, as a model leaves them that masks all of a row. "
+                "Set these to 0, as by torch.nan_to_num(x, nan=0.0)."
+                if all(torch.isfinite(x).all() for x in of_tokens)
+                else ". Its weights are damaged, or its precision can't hold its own numbers."
+            )
         )
     # some models take the softmax in float32 whatever they compute in
     relative = 1e3 * torch.finfo(layer.z.dtype).eps

@@ -35,7 +35,7 @@ CASES = {
     "blank": ("a.ttl", b" \n\n", "the file is empty"),
     "only comments": ("a.ttl", b"# nothing\n", "no triples were found"),
     "only prefixes": ("a.ttl", b"@prefix : <x:> .\n", "no triples were found"),
-    "json without RDF": ("a.json", b'{"name": "x"}', "no triples were found"),
+    "json without RDF": ("a.json", b'{"name": "x"}', "it is plain JSON"),
     "truncated": ("a.nt", GOOD + b"<x:a> <x:p", r"line 2 \(read as ntriples\)"),
     "truncated turtle": ("a.ttl", b"<x:a> <x:p> <x:b> ;", "read as turtle"),
     "an image": ("a.ttl", PNG, "it is an image"),

@@ -51,6 +51,27 @@ def test_a_text_of_another_format_is_named_whatever_it_is_called(
         load(tmp_path / name)
 
 
+PLAIN_JSON = {
+    '[{"s": "a", "p": "b", "o": "c"}]': r"it is plain JSON.*read_json",
+    '{"people": {"Ann": {"age": 42}}}': "it is plain JSON",
+    '{"s": "a"}\n{"s": "b"}\n': r"line 2.*JSON Lines.*lines=True",
+    '{"@context": {"name": "http://x/name"}}': r"a context alone.*contexts=",
+    # whose keys may be of a vocabulary
+    '{"@context": {}, "name": "Ann"}': "no triples were found",
+    '{"@id": "http://x/a", "name": "Ann"}': "no triples were found",
+    '{"http://x/name": null}': "no triples were found",
+    "[]": "no triples were found",
+}
+
+
+@pytest.mark.parametrize("text", PLAIN_JSON)
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.jsonld"])
+def test_json_that_is_no_json_ld_is_told(text: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DatabaseFormatError, match=PLAIN_JSON[text]):
+        load(tmp_path / name)
+
+
 def test_a_text_of_another_format_is_named_when_its_parser_fails(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(TEXTS["OWL in functional syntax"])
     with pytest.raises(DatabaseFormatError, match=r"functional syntax. .*robot convert"):

@@ -55,7 +55,8 @@ _MAGIC = {
     b"$HDT": Foreign("an HDT file", "Convert it to N-Triples: hdt2rdf FILE facts.nt."),
     b"\x93NUMPY": Foreign(
         "an array of numpy",
-        "One of zeros and ones is read by capacity.database.from_numpy(np.load(FILE)).",
+        "It is read as a tensor by capacity.tensor.read_tensor, and by capacity rank if its name "
+        "ends in .npy; one of zeros and ones as facts by capacity.database.from_numpy.",
     ),
     b"\xd0\xcf\x11\xe0": _EXCEL,
     b"%PDF-": Foreign("a PDF file", "Give a file of facts: RDF, TSV or CSV."),

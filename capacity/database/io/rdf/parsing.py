@@ -24,6 +24,7 @@ from capacity.database.io.files.content import Content
 from capacity.database.io.files.formats import Format
 from capacity.database.io.rdf.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.rdf.graphs import check_graph, find_graph
+from capacity.database.io.rdf.guards.json import why_no_facts
 from capacity.database.io.rdf.quads import checked_text, parse_quads
 from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
@@ -62,6 +63,9 @@ def parse_rdf_content(
         rows = rows[quads.graph == (-1 if name is None else list(counts).index(name))]
     in_other_graphs = n_of_file - len(rows)
     if not len(rows) and not allow_empty:
+        why = why_no_facts(data) if format.name == "jsonld" and wanted is None else None
+        if why is not None:
+            raise DatabaseFormatError(content.name, why[0], format=format.name, advice=why[1])
         raise DatabaseFormatError(
             content.name,
             "no triples were found" + (" in the default graph" if wanted is not None else ""),

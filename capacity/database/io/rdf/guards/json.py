@@ -146,11 +146,44 @@ def parse_json(name: str, data: bytes, **options: Any) -> Any:
     except json.JSONDecodeError as error:
         raise DatabaseFormatError(
             name,
-            f"broken JSON ({error.msg})",
+            f"broken JSON ({error.msg})"
+            if error.msg != "Extra data"
+            else "after the end of the document there is another, as in JSON Lines",
             format="jsonld",
             line=error.lineno,
-            advice="Mend the file.",
+            advice="Mend the file."
+            if error.msg != "Extra data"
+            else "Read its lines with pandas: capacity.database.from_pandas(pd.read_json(FILE, "
+            "lines=True, dtype=str)).",
         ) from None
+
+
+def why_no_facts(data: bytes) -> tuple[str, str] | None:
+    """Say why JSON holds no facts, and what to do; None if it isn't plain why.
+
+    Parameters
+    ----------
+    data : bytes
+        A document, which was parsed as JSON-LD.
+
+    Examples
+    --------
+    >>> why_no_facts(b'[{"name": "Ann"}]')[0]
+    'it is plain JSON: it has no @context, and no key of it is an IRI'
+    """
+    keys = {key for one in _objects(json.loads(data.decode("utf-8"), parse_int=str)) for key in one}
+    if keys and not any(key.startswith("@") or ":" in key for key in keys):
+        return (
+            "it is plain JSON: it has no @context, and no key of it is an IRI",
+            "Read it with pandas: capacity.database.from_pandas(pd.read_json(FILE, dtype=str)).",
+        )
+    document = json.loads(data.decode("utf-8"), parse_int=str)
+    if isinstance(document, dict) and document.keys() == {"@context"}:
+        return (
+            "it is a context alone, and holds no facts",
+            "Name it for the documents that refer to it: contexts={IRI: FILE}.",
+        )
+    return None
 
 
 def _flat(value: Any) -> Iterator[Any]:

@@ -207,8 +207,16 @@ def test_another_dtype_is_another_engine_and_another_rate_another_sweep(
         admitted(tmp_path, other, here)
     assert admitted(tmp_path, other, here, allow_other_engine=True).key != plan.key
     rate = make_plan({**CONFIG, "recipe": {**CONFIG["recipe"], "learning_rate": 0.2}})
-    with pytest.raises(SweepError, match="holds another sweep"):
+    rate_there = CONFIG["recipe"]["learning_rate"]
+    said = rf"holds another sweep: recipe\.learning_rate is {rate_there} there and 0\.2 here\. Give"
+    with pytest.raises(SweepError, match=said):
         admitted(tmp_path, rate, here, allow_other_engine=True)
+    layers = {**CONFIG["layers"], "d_model": [1, 2, 99]}
+    with pytest.raises(SweepError, match=r"layers\.d_model is .* there and \[1, 2, 99\] here"):
+        admitted(tmp_path, make_plan({**CONFIG, "layers": layers}), here)
+    shuffled = {**CONFIG, "runs": {"seed": 1}}
+    with pytest.raises(SweepError, match=r"runs\.seed is missing there and 1 here"):
+        admitted(tmp_path, make_plan(shuffled), here)
 
 
 WRONG_FIELDS: dict[str, list[Any]] = {

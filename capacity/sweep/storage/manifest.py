@@ -12,7 +12,7 @@ import json
 import platform
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from capacity.checks import cut
 from capacity.errors import SweepError
 from capacity.sweep.plan import (
     ALGORITHM_VERSION,
@@ -33,6 +34,8 @@ from capacity.sweep.storage.records import DamagedFileError, is_integer, read_js
 PACKAGES = ("knowledge-capacity", "llvmlite", "numba", "numpy", "pyarrow", "torch")
 # a million shards take half of it
 MAX_BYTES = 2**26
+# keys of another plan that a message names
+_LISTED = 3
 # vectors, widest first, and numpy's names for what has them
 _WIDTHS = {"AVX512": ("AVX512", "X86_V4"), "AVX2": ("AVX2", "X86_V3"), "SVE": ("SVE",)}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -113,9 +116,8 @@ def admitted(
     held = _read(first)
     if held["question"] != plan.question:
         raise SweepError(
-            f"{folder} holds another sweep: its plan has the key {held['plan_key'][:12]}, "
-            f"this one {plan.key[:12]}. Give another folder with --out, or the configuration that "
-            "it was begun with."
+            f"{folder} holds another sweep: {_differences(held, plan)}. Give another folder with "
+            "--out, or the configuration that it was begun with."
         )
     if held["computed_by"] == computed_by:
         _require_same(first, held, plan)
@@ -134,6 +136,38 @@ def admitted(
         _require_same(path, _read(path), plan)
         return plan
     return _begun(path, plan, computed_by)
+
+
+def _differences(held: Mapping[str, Any], plan: Plan) -> str:
+    """Say what differs of the plan of a folder and of another: keys, or else facts of files."""
+    there, here = (_values(config) for config in (held.get("config", {}), plan.config))
+    keys = [key for key in dict.fromkeys((*there, *here)) if there.get(key) != here.get(key)]
+    said = [
+        f"{key} is {_told(there, key)} there and {_told(here, key)} here" for key in keys[:_LISTED]
+    ]
+    if len(keys) > _LISTED:
+        said.append(f"{len(keys) - _LISTED} other keys differ")
+    if not said and held.get("sources") != dict(plan.sources):
+        said = ["the files of its databases are others, or have changed"]
+    return "; ".join(said) or (
+        f"its plan has the key {held['plan_key'][:12]}, this one {plan.key[:12]}"
+    )
+
+
+def _values(config: Any, within: str = "") -> dict[str, Any]:
+    """List the values of a configuration by their keys, such as layers.d_model."""
+    if isinstance(config, Mapping):
+        return {
+            key: value
+            for name, one in config.items()
+            for key, value in _values(one, f"{within}.{name}" if within else str(name)).items()
+        }
+    # as JSON has them
+    return {within: json.loads(json.dumps(config))}
+
+
+def _told(values: Mapping[str, Any], key: str) -> str:
+    return cut(json.dumps(values[key])) if key in values else "missing"
 
 
 def manifests(folder: Path) -> list[dict[str, Any]]:

@@ -34,9 +34,12 @@ package = Path(capacity.__file__).parent
 found = compiled_code(package)
 print(is_kept(package / sys.argv[1], sys.argv[2]), sum(found.functions.values()), found.stale > 0)
 """
-_RESIDUE = """
-from capacity.exact.compiled_rank import residues
-print(residues(np.array([2**31]))[0])
+_KEY = """
+from capacity.stores.lines.key_columns import _copied
+text, starts, one = np.zeros(9, np.uint8), np.zeros(2, np.int64), np.ones(1, np.int32)
+_copied(np.frombuffer(b"a", np.uint8), 0 * one, one, 8 * one, 0, 1, text, np.zeros(9, np.int64),
+        np.zeros(0, np.uint8), starts, text)
+print(text[0])
 """
 _SLOT = """
 from capacity.database.io.rdf.lines.scanning import Tails, _tail
@@ -50,9 +53,9 @@ print(tails.slots.argmax())
 @pytest.mark.parametrize(
     ("code", "source", "function", "other", "text", "changed", "result"),
     [
-        # a constant of another module: 2^31 is 2 modulo 7, for 2^3 is 1
-        (_RESIDUE, "exact/compiled_rank.py", "_residues", "exact/prime.py",
-         "PRIME = 2**31 - 1", "PRIME = 7", 2),
+        # a constant of another module: of 8 three bits are a blank node's, "_:", and four an IRI's
+        (_KEY, "stores/lines/key_columns.py", "_copied", "database/io/rdf/lines/scanning.py",
+         "KIND_BITS = 3", "KIND_BITS = 4", ord("<")),
         (_SLOT, "database/io/rdf/lines/scanning.py", "_tail", "database/io/files/numbering.py",
          "return value ^ (value >> _HALF)", "return np.uint64(5)", 5),
     ],

@@ -28,7 +28,11 @@ from .io.rdf.readers import read_rdf as read_rdf
 from .io.readers import load as load
 from .io.readers import read_table as read_table
 from .io.reading import Contexts as Contexts
+from .io.reading import LoadOptions as LoadOptions
+from .io.reading import RdfOptions as RdfOptions
+from .io.reading import RdfTextOptions as RdfTextOptions
 from .io.reading import Reading as Reading
+from .io.reading import TableFileOptions as TableFileOptions
 from .io.sparql.pages import Completeness as Completeness
 from .io.sparql.reading import SparqlOptions as SparqlOptions
 from .io.sparql.reading import from_sparql as from_sparql

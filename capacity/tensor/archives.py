@@ -81,7 +81,7 @@ def _entries(
     if "fill_value.npy" in archive.namelist():
         with archive.open("fill_value.npy") as member:
             if np.any(np.lib.format.read_array(member, allow_pickle=False)):
-                raise ValueError("what isn't stored must be zero")
+                raise InvalidArgumentError("what isn't stored must be zero")
     return arrays["coords"].T, arrays["data"], tuple(arrays["shape"].tolist())
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity import kept_code
 from capacity.database.io.files.numbering import Numbering, hash_of
 from capacity.database.terms import arrow
 from capacity.database.terms.arrow import joined
@@ -29,7 +30,7 @@ def test_texts_are_sorted_as_python_sorts_their_bytes(
     ties = np.array([tie for _, tie in drawn], np.int32)
     compiled = sorted_order(starts, data, ties)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arrow, "pays", lambda *_, **__: False)
+        patch.setattr(kept_code, "pays", lambda *_, **__: False)
         by_arrow = arrow.order_of(joined(texts), ties)
     for order in (compiled, by_arrow):
         assert sorted(order.tolist()) == list(range(len(drawn)))

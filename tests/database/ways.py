@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from capacity import kept_code
 from capacity.database.io.files import pieces
 from capacity.database.io.rdf.lines import large
-from capacity.database.terms import arrow
 from capacity.errors import CapacityError
 
 WAYS = ("compiled", "as columns in Python", "fact by fact")
@@ -22,7 +22,7 @@ def read_by(way: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "LARGE", 2**62 if way == "fact by fact" else 0)
         patch.setattr(large, "compiled_pays", lambda *_: way == "compiled")
-        patch.setattr(arrow, "pays", lambda *_, **__: way == "compiled")
+        patch.setattr(kept_code, "pays", lambda *_, **__: way == "compiled")
         yield
 
 

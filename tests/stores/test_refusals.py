@@ -84,7 +84,6 @@ def packed(raw: bytes) -> bytes:
      ("a.nt.zst", pa.compress(LINE.encode() * 99, "zstd", asbytes=True)[:-9], "zstd"),
      ("a.nt", LINE.encode("utf-16"), "UTF-16"),
      ("a.nt", b"<!DOCTYPE html><html></html>", "HTML"),
-     ("a.ttl", b"@prefix : <x:> . :a :p :b .", "Write it as N-Triples"),
      ("a.xyz", b"some words", "neither its content nor its name"),
      ("a.nt", LINE.encode() + b"<x:a> <x:p> " + b"<<( <x:a> <x:p> " * 200 + b"<x:a>"
       + b" )>>" * 200 + b" .\n", "line 2: triple terms nest over 128 deep"),

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.kept_code import pays
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -75,7 +73,10 @@ def order_of(texts: pa.LargeStringArray, ties: NDArray[np.int32]) -> NDArray[np.
     [1, 2, 0]
     """
     source = Path(__file__).with_name("text_order.py")
-    if pays(texts.nbytes, source, "_sort", kept=KEPT, unkept=UNKEPT):
+    # which nothing else here needs
+    from capacity import kept_code
+
+    if kept_code.pays(texts.nbytes, source, "_sort", kept=KEPT, unkept=UNKEPT):
         # numba takes longer to import than a few texts to sort
         from capacity.database.terms.text_order import sorted_order
 

@@ -220,6 +220,10 @@ def head_of(where: str, limits: Limits = _DEFAULT) -> Content:
         head = b""
         while len(head) < _HEAD and (piece := stream.read(_HEAD - len(head))):
             head += piece
+        # blank lines tell nothing, however many there are
+        is_blank = len(head) >= _HEAD and head.isspace()
+        while is_blank and (piece := stream.read()):
+            is_blank = piece.isspace()
         compressed = stream.compressed
     if compressed and head.startswith(b"PAR1") and 0 in head:
         raise DatabaseFormatError(
@@ -232,7 +236,7 @@ def head_of(where: str, limits: Limits = _DEFAULT) -> Content:
     with suppress(UnicodeDecodeError):
         head = head[: codecs.utf_8_decode(head, "strict", len(head) < _HEAD)[1]]
     # a beginning of blank lines isn't all
-    return check(where, head, allow_empty=len(head) >= _HEAD - 8)
+    return check(where, head, allow_empty=len(head) >= _HEAD - 8 and not is_blank)
 
 
 def whole_lines(stream: Stream) -> Iterator[bytes]:

@@ -20,8 +20,6 @@ from typing import Any, TypeVar
 from digests import digest_here, registered
 from rich.progress import track
 
-from capacity.installation.parts import THREADS
-
 RESULTS = Path(__file__).parent / "results"
 Task = TypeVar("Task")
 # stands for the commit, among the tasks
@@ -57,6 +55,9 @@ def run_all(
     But for what has "failed". The file is of one commit: others' rows are refused. Each worker has
     one thread: threads of several, waiting for each other, took three times the CPU seconds.
     """
+    # an earlier version, beside which some benchmarks run, has it elsewhere
+    from capacity.installation.parts import THREADS
+
     os.environ.update(dict.fromkeys(THREADS, "1"))
     kept.parent.mkdir(parents=True, exist_ok=True)
     rows = {task: row for task, row in _kept(kept) if "failed" not in row}

@@ -196,6 +196,17 @@ def test_a_beginning_of_blank_lines_is_not_all(name: str, tmp_path: Path) -> Non
     assert count_duckdb(path).facts == load(path).n_facts == 1
 
 
+def test_comments_that_are_no_utf_8_are_refused_with_their_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capacity.stores.tables.files.LARGE", 0)
+    path = tmp_path / "a.tsv"
+    path.write_bytes(b"# one\n# caf\xe9\n" + b"a\tp\tb\n" * 9)
+    for read in (load, count_duckdb):
+        with pytest.raises(DatabaseFormatError, match=r"line 2.*byte 0xe9 isn't UTF-8"):
+            read(path)
+
+
 def test_options_of_files_are_refused_for_databases(tmp_path: Path) -> None:
     path = tmp_path / "k.duckdb"
     with duckdb.connect(path) as con:

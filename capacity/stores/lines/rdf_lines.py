@@ -46,31 +46,8 @@ def stage_rdf(
     N-Triples and N-Quads are read in a stream. The text of any other format, which is checked as a
     whole, is held; its facts aren't.
 
-    Parameters
-    ----------
-    db : Scratch
-        The temporary database.
-    where : str
-        Path of the file, which may be compressed.
-    format : Format
-        Its format.
-    reading : Reading
-        What the user says of it.
-    file : int or None
-        Number of the file, if there are several: blank nodes of two files are two.
-
-    Returns
-    -------
-    tuple of str
-        Sentences about what was omitted.
-
-    Raises
-    ------
-    DatabaseFormatError
-        For a broken file, with the line, one without facts, one that passes a limit, or a graph
-        that it hasn't.
-    MemoryBudgetError
-        If the text of a format that isn't read in a stream takes too much of the memory.
+    Parameters, what is returned and errors are those of `capacity.stores.staging.stage`; a graph
+    that the file hasn't is a `DatabaseFormatError`.
     """
     graph, base = check_graph(reading.graph), base_of(where, reading.base)
     n_rows, notes = None, tuple[str, ...]()

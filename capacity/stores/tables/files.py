@@ -131,22 +131,21 @@ def _plain_batches(stream: Stream, format: str, reading: Reading) -> Iterator[pa
     # which a small file doesn't need
     import pyarrow as pa
 
-    from capacity.database.io.tables.comments import after_comments
+    from capacity.database.io.tables.comments import after_comments, comments_before
     from capacity.database.io.tables.plain import PlainTable, within_quotes
 
     pc, limits = compute(), stream.limits
     table, n_facts = PlainTable(format, reading.of_table), 0
     pieces: Iterable[bytes] = whole_lines(stream)
-    start = None if reading.table != "long" else 0
+    separator = comments_before(format, reading)
     for piece in within_quotes(pieces) if format == "csv" else pieces:
-        if start is None:
-            start = after_comments(piece, SEPARATORS[format])
-        lines, start = piece[start:], 0
         try:
-            codecs.utf_8_decode(lines, "strict", True)
+            codecs.utf_8_decode(piece, "strict", True)
         except UnicodeDecodeError as error:
             raise UnsuitedError from error
-        cells = table.cells(lines)
+        # in the first piece alone
+        start, separator = after_comments(piece, separator), None
+        cells = table.cells(piece[start:])
         if not cells.num_rows:
             continue
         texts, rows = table.numbered([cells])

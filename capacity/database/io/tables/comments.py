@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from capacity.database.io.files.content import Text
+from capacity.database.io.reading import Reading
+from capacity.database.io.tables.table import SEPARATORS
 from capacity.reading_limits import Limits
 
 _MARKS = ("#", "!")
@@ -150,15 +152,25 @@ def _end_of(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 
-def after_comments(data: bytes, separator: str) -> int:
+def comments_before(format: str, reading: Reading) -> str | None:
+    """Return what stands between cells where lines before the first row may be comments, or None.
+
+    They may be in TSV and CSV, unless the user says that all rows are facts.
+    """
+    return SEPARATORS.get(format) if reading.table != "long" else None
+
+
+def after_comments(data: bytes, separator: str | None) -> int:
     r"""Return the byte at which the comments before the first row have ended; 0 if there are none.
+
+    The data are UTF-8; without a separator no line is a comment.
 
     Examples
     --------
     >>> after_comments(b"# Nodes: 3\n1\tp\t2\n", "\t")
     11
     """
-    if not data.startswith(tuple(mark.encode() for mark in _MARKS)):
+    if separator is None or not data.startswith(tuple(mark.encode() for mark in _MARKS)):
         return 0
     whole = data[:_MOST_TEXT].rpartition(b"\n")[0].decode("utf-8") + "\n"
     # str.splitlines would also cut labels at U+2028 and others

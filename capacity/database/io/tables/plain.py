@@ -23,7 +23,7 @@ from capacity.database.io.files.content import Content
 from capacity.database.io.files.pieces import UnsuitedError, pieces_of
 from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableOptions
-from capacity.database.io.tables.comments import after_comments, notes_on
+from capacity.database.io.tables.comments import after_comments, comments_before, notes_on
 from capacity.database.io.tables.doubts import quoted_cell
 from capacity.database.io.tables.headers import Row, find_header, never_wide, unlike_the_rest
 from capacity.database.io.tables.table import SEPARATORS
@@ -284,9 +284,7 @@ def read_plain(
     """
     if reading.comment is not None:
         return None
-    start = 0
-    if reading.table != "long":
-        start = after_comments(content.data, SEPARATORS[format])
+    start = after_comments(content.data, comments_before(format, reading))
     large = len(content.data) >= 2**31
     try:
         numbers = _numbered(content, start, PlainTable(format, reading.of_table, large))

@@ -22,7 +22,7 @@ from capacity.database.io.files.formats import FileHead, Format, register_format
 from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableTerms
 from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
-from capacity.database.io.tables.comments import Uncommented
+from capacity.database.io.tables.comments import Uncommented, comments_before
 from capacity.database.io.tables.doubts import (
     is_empty,
     quoted_cell,
@@ -64,7 +64,7 @@ def parse_table_content(
 
 def uncommented(text: Text, format: Format, reading: Reading) -> Uncommented:
     """Take the lines of comments for no rows, those that are recognised or that the user marks."""
-    separator = SEPARATORS.get(format.name) if reading.table != "long" else None
+    separator = comments_before(format.name, reading)
     return Uncommented(text, separator, reading.comment, has_quotes=format.name == "csv")
 
 

@@ -83,9 +83,12 @@ def run_kernel(kernel: Callable[..., Result], steps: int, *arguments: Any) -> Re
     object
         Return value of the kernel.
     """
-    if pays_to_compile(steps, Path(kernel.__code__.co_filename), kernel.__qualname__):
+    if pays_to_compile(steps, _source(kernel.__code__.co_filename), kernel.__qualname__):
         return _compiled(kernel)(*arguments)
     return kernel(*(a.tolist() if isinstance(a, np.ndarray) else a for a in arguments))
+
+
+_source = cache(Path)
 
 
 @cache

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cache, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -62,15 +63,23 @@ def koszul_matrix(slices: Indices, p: int) -> Indices:
     [[-1, -1, 0], [1, 0, -1], [0, 1, 1]]
     """
     n, b, c = slices.shape
-    below = list(combinations(range(n), p))
+    rows, columns, sides, signs = _wedges(n, p)
+    matrix = np.zeros((math.comb(n, p), b, math.comb(n, p + 1), c), np.int64)
+    matrix[rows, :, columns, :] = signs[:, None, None] * slices[sides]
+    return matrix.reshape(len(matrix) * b, -1)
+
+
+@cache
+def _wedges(n: int, p: int) -> tuple[Indices, Indices, Indices, Indices]:
+    """Return s, u, i and the sign of each e_i ^ e_s = +- e_u, for sets s of p of n numbers."""
     above = {subset: u for u, subset in enumerate(combinations(range(n), p + 1))}
-    matrix = np.zeros((len(below) * b, len(above) * c), np.int64)
-    for s, subset in enumerate(below):
-        for i in set(range(n)) - set(subset):
-            sign = (-1) ** sum(x < i for x in subset)
-            u = above[tuple(sorted((*subset, i)))]
-            matrix[s * b : (s + 1) * b, u * c : (u + 1) * c] = sign * slices[i]
-    return matrix
+    products = [
+        (s, above[tuple(sorted((*subset, i)))], i, (-1) ** sum(x < i for x in subset))
+        for s, subset in enumerate(combinations(range(n), p))
+        for i in sorted(set(range(n)) - set(subset))
+    ]
+    s, u, i, sign = np.array(products, np.int64).reshape(-1, 4).T
+    return s, u, i, sign
 
 
 def best_flattening(
@@ -102,7 +111,7 @@ def best_flattening(
     """
     best: tuple[int, int, int, Indices] | None = None
     residues = tensor.astype(np.int64) % PRIME
-    for cost, limit, mode, a, p in sorted(_flattenings(tensor.shape)):
+    for cost, limit, mode, a, p in _flattenings(tensor.shape):
         if limit <= above or above == enough:
             continue
         work -= cost
@@ -133,8 +142,10 @@ def highest_bound(shape: tuple[int, ...]) -> int:
     return max([*unfoldings, *(limit for _, limit, *_ in _flattenings(shape))])
 
 
-def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, int]]:
-    """Yield cost, largest possible bound, mode, a and p of each flattening that is small enough."""
+@lru_cache(maxsize=256)
+def _flattenings(shape: tuple[int, ...]) -> list[tuple[int, int, int, int, int]]:
+    """Cost, largest possible bound, mode, a and p of each small enough flattening, by cost."""
+    found: list[tuple[int, int, int, int, int]] = []
     for mode, n in enumerate(shape):
         b, c = (shape[m] for m in range(3) if m != mode)
         for a in range(3, min(n, MOST_SLICES) + 1):
@@ -144,7 +155,8 @@ def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, i
                     # measured nanoseconds: to build the matrix, and to eliminate
                     cost = 200 * rows * columns + rows * columns * min(rows, columns) // 6
                     limit = -(-min(rows, columns) // math.comb(a - 1, p))
-                    yield cost, limit, mode, a, p
+                    found.append((cost, limit, mode, a, p))
+    return sorted(found)
 
 
 def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:

@@ -206,12 +206,16 @@ def minimum_spanning_tree(weights: NDArray[np.number]) -> tuple[list[int], list[
     edges: list[tuple[int, int]] = np.stack([tails, heads], axis=1)[order].tolist()
     forest = list(range(n))
     near = [list[int]() for _ in range(n)]
+    missing = n - 1
     for a, b in edges:
         one, other = root(forest, a), root(forest, b)
         if one != other:
             forest[one] = other
             near[a].append(b)
             near[b].append(a)
+            missing -= 1
+            if not missing:
+                break
     order, parents = [0], [0] * n
     for vertex in order:
         # as scipy visits them: larger neighbours first

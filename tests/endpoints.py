@@ -205,3 +205,20 @@ def result(columns: str, *rows: Iterable[Any]) -> str:
 def says(body: bytes | str, **options: Any) -> Answering:
     """Answer the same each time."""
     return lambda handler, _asked: handler.send(body, **options)
+
+
+def capped(n: int, cap: int) -> Answering:
+    """An endpoint of n facts that gives at most `cap` rows of them, without a word."""
+
+    def answer(handler: _Handler, asked: Asked) -> None:
+        query = asked.query
+        if "COUNT" in query:
+            handler.send(result("n", (n,)))
+            return
+        words = query.split()
+        start = int(words[words.index("OFFSET") + 1]) if "OFFSET" in words else 0
+        end = start + int(words[words.index("LIMIT") + 1]) if "LIMIT" in words else n
+        rows = [(f"x:s{i}", "x:p", "x:o") for i in range(start, min(n, end, start + cap))]
+        handler.send(result("s p o", *rows))
+
+    return answer

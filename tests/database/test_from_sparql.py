@@ -33,6 +33,7 @@ from tests.endpoints import (
     Asked,
     Harmful,
     Oxigraph,
+    capped,
     needs_oxigraph,
     oxigraph,
     result,
@@ -503,23 +504,6 @@ def test_an_answer_that_says_it_is_cut_off_is_refused(answer: Any, said: str) ->
     # one row less than the limit is all
     with serving(says(FACTS, headers=[("X-SPARQL-MaxRows", "3")])) as server:
         assert trusted(server).n_facts == 2
-
-
-def capped(n: int, cap: int) -> Any:
-    """An endpoint of n facts that gives at most `cap` rows of them, without a word."""
-
-    def answer(handler: Any, asked: Asked) -> None:
-        query = asked.query
-        if "COUNT" in query:
-            handler.send(result("n", (n,)))
-            return
-        words = query.split()
-        start = int(words[words.index("OFFSET") + 1]) if "OFFSET" in words else 0
-        end = start + int(words[words.index("LIMIT") + 1]) if "LIMIT" in words else n
-        rows = [(f"x:s{i}", "x:p", "x:o") for i in range(start, min(n, end, start + cap))]
-        handler.send(result("s p o", *rows))
-
-    return answer
 
 
 def test_a_silent_cap_is_found() -> None:

@@ -93,6 +93,26 @@ def test_a_cache_of_transformer_lens_has_its_own_names(name: str) -> None:
         from_transformer_lens({})
 
 
+def test_a_cache_of_padded_sentences_or_without_its_batch_says_what_to_do() -> None:
+    captured = captured_of(GROUPS[0])
+    cache = lens_cache(captured)
+    one = {key: x[0] for key, x in cache.items()}
+    with pytest.raises(InvalidArgumentError, match=r"dimension of the batch, x\[None\]"):
+        from_transformer_lens(one)
+    whole = from_transformer_lens({key: x[:1] for key, x in cache.items()})
+    again = from_transformer_lens({key: x[None] for key, x in one.items()})
+    assert torch.equal(again.layers[0].pattern, whole.layers[0].pattern)
+    # rows of padding, which attend to nothing
+    damaged = {key: x.clone() for key, x in cache.items()}
+    for key in (key for key in cache if key.endswith("pattern")):
+        damaged[key][:, :, -1] = torch.nan
+    with pytest.raises(InvalidArgumentError, match=r"those of padding. Say by `mask`"):
+        from_transformer_lens(damaged)
+    mask = torch.ones(captured.layers[0].pattern.shape[::3], dtype=torch.bool)
+    mask[:, -1] = False
+    assert from_transformer_lens(damaged, mask=mask).n_layers == 2
+
+
 def test_what_isn_t_attention_is_refused() -> None:
     captured = captured_of("BERT")
     first = captured.layers[0]

@@ -232,6 +232,7 @@ def check_heads(
     require_choice("`check`", how, get_args(Check))
     sizes = [largest(layer.z), largest(layer.v)]
     if not all(map(math.isfinite, sizes)):
+        _refuse_empty_rows(layer, mask, of)
         of_tokens = (x.transpose(1, 2)[mask] for x in (layer.z, layer.v))
         raise InvalidArgumentError(
             f"Values and outputs of heads must be finite; {of} has NaN or infinite ones"
@@ -247,6 +248,7 @@ def check_heads(
     if how == "full" or not _averages(layer, mask, sizes, relative):
         off_rows, off_heads = _off(layer, mask, sizes[0])
         if not (off_rows <= max(relative, 1e-4) and off_heads <= relative):
+            _refuse_empty_rows(layer, mask, of)
             raise InvalidArgumentError(
                 f"Attention must average values: rows that sum to 1, and z = pattern @ v. In {of} "
                 f"rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their size: its "
@@ -256,6 +258,17 @@ def check_heads(
     if causal and _is_above(layer.pattern, whole=how == "full"):
         raise InvalidArgumentError(
             f"Tokens of a causal model must not attend to later tokens; those of {of} do."
+        )
+
+
+def _refuse_empty_rows(layer: LayerActivations, mask: Bool[Tensor, "batch n"], of: str) -> None:
+    """Name what is amiss if whole rows of attention are NaN at positions that count as tokens."""
+    empty = layer.pattern.isnan().all(-1).any(1) & mask
+    if empty.any():
+        raise InvalidArgumentError(
+            f"Rows of attention must sum to 1; {int(empty.sum())} of {of} are NaN throughout, as a "
+            "model leaves those of padding. Say by `mask` which positions hold tokens, and set the "
+            "others to 0, as by torch.nan_to_num(x, nan=0.0)."
         )
 
 

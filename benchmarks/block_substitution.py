@@ -54,7 +54,7 @@ def measure(task: tuple[str, int]) -> dict[str, Any]:
         interval = rank_interval(tensor, effort="standard")
         seconds = time.process_time() - start
         assert verify(interval, tensor)
-        lower, upper = interval.lower, interval.upper
+        lower, upper = interval.certificates
         row[key] = {
             "rank": [lower.value, upper.value],
             "by": lower.by,

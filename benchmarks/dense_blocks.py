@@ -102,7 +102,7 @@ def of_groups(tensor: SparseTensor) -> dict[str, list[int]]:
         for group in itertools.combinations(widest, n):
             rows = np.isin(tensor.indices[:, 1], group)
             part = SparseTensor(tensor.indices[rows], tensor.values[rows], tensor.shape)
-            lower.append(rank_interval(part, effort="standard").lower.value)
+            lower.append(rank_interval(part, effort="standard").lower)
         found[str(n)] = [max(lower), len(lower)]
     return found
 

@@ -97,7 +97,7 @@ def measured(family: str, which: int | str, effort: str) -> dict[str, Any]:
     middle = time.process_time()
     effective = analysis.effective_rank
     end = time.process_time()
-    ends = (rank.lower, rank.upper, effective.lower, effective.upper)
+    ends = (*rank.certificates, *effective.certificates)
     assert all(verify(one, db).proved for one in ends)
     return {
         "family": family,
@@ -107,9 +107,14 @@ def measured(family: str, which: int | str, effort: str) -> dict[str, Any]:
         "paper": b.paper,
         "baseline": max(b.unfoldings),
         "objects": b.unfoldings[2],
-        "rank": [rank.lower.value, rank.upper.value],
-        "effective_rank": [effective.lower.value, effective.upper.value],
-        "by": [rank.lower.by, rank.upper.by, effective.lower.by, effective.upper.by],
+        "rank": [rank.lower, rank.upper],
+        "effective_rank": [effective.lower, effective.upper],
+        "by": [
+            rank.certificates.lower.by,
+            rank.certificates.upper.by,
+            effective.certificates.lower.by,
+            effective.certificates.upper.by,
+        ],
         "seconds": [round(middle - start, 2), round(end - middle, 2)],
     }
 

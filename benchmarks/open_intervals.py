@@ -48,8 +48,8 @@ def blocked(task: tuple[str, int]) -> dict[str, Any]:
         "family": family,
         "database": which,
         "triples": db.n_triples,
-        "standard": [interval.lower.value, interval.upper.value],
-        "by": [interval.lower.by, interval.upper.by],
+        "standard": [interval.lower, interval.upper],
+        "by": [interval.certificates.lower.by, interval.certificates.upper.by],
         "parts": [[list(shape), generic_rank(shape)] for shape in shapes],
         "explanation": list(interval.explanation),
     }

@@ -54,8 +54,8 @@ def measure(code: int) -> dict[str, Any]:
     seconds = time.process_time() - start
     return {
         "code": code,
-        "interval": [interval.lower.value, interval.upper.value],
-        "by": [interval.lower.by, interval.upper.by],
+        "interval": [interval.lower, interval.upper],
+        "by": [interval.certificates.lower.by, interval.certificates.upper.by],
         "proved": verify(interval, tensor).proved,
         "seconds": round(seconds, 3),
     }

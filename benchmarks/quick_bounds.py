@@ -49,9 +49,7 @@ def answer() -> None:
         wall, start = time.perf_counter(), time.process_time()
         found = rank_interval(db)
         seconds = time.process_time() - start, time.perf_counter() - wall
-        print(
-            json.dumps([*seconds, found.lower.value, found.upper.value, db.n_triples]), flush=True
-        )
+        print(json.dumps([*seconds, found.lower, found.upper, db.n_triples]), flush=True)
 
 
 class Version:

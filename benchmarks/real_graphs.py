@@ -156,7 +156,7 @@ def measure(task: tuple[str, int, str]) -> dict[str, Any]:
     interval = RankAnalysis(tensor, effort=effort).rank  # type: ignore[arg-type]
     seconds = time.process_time() - start
     assert verify(interval, tensor)
-    lower, upper = interval.lower, interval.upper
+    lower, upper = interval.certificates
     return {
         "graph": Path(name).name if seed < 0 else name,
         "seed": seed if seed >= 0 else None,

@@ -181,9 +181,9 @@ def of_two_slices(choose: Choices) -> tuple[Counter[str], list[dict[str, Any]]]:
         found = rank_interval(from_dense(entries.transpose(axes)))
         counts["tensors of two slices"] += 1
         counts["tensors of two slices, closed"] += found.closed
-        if not found.lower.value <= wanted <= found.upper.value:
+        if not found.lower <= wanted <= found.upper:
             wrong.append({"way": "two slices", "entries": entries.tolist(), "wanted": wanted,
-                          "found": [found.lower.value, found.upper.value]})  # fmt: skip
+                          "found": [found.lower, found.upper]})  # fmt: skip
     return counts, wrong
 
 

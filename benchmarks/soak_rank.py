@@ -78,8 +78,8 @@ def certified(seed: int) -> tuple[Database, dict[str, Any]]:
     return db, {
         "seed": seed,
         "family": family.__name__,
-        "rank": [rank.lower.value, rank.upper.value],
-        "effective_rank": [effective.lower.value, effective.upper.value],
+        "rank": [rank.lower, rank.upper],
+        "effective_rank": [effective.lower, effective.upper],
         "verified": bool(verify(rank, db) and verify(effective, db)),
     }
 

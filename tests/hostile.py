@@ -62,7 +62,7 @@ def certificates(folder: Path) -> Case:
         path = folder / f"{number}.tsv"
         write_tsv(db, path)
         intervals = rank_interval(db, effort="standard"), effective_rank_interval(db)
-        kept.append((path, [end for one in intervals for end in (one.lower, one.upper)]))
+        kept.append((path, [end for one in intervals for end in one.certificates]))
 
     def case(_at: Path, rng: random.Random) -> list[Any]:
         facts, ends = rng.choice(kept)

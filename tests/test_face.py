@@ -25,6 +25,7 @@ from capacity import AttentionLayer, Database, LayerConfig, Recipe
 from capacity.checks import shown
 from capacity.display import LARGEST, brief
 from capacity.errors import CapacityError, InvalidTypeError
+from capacity.rank import CertificatePair
 from tests.oracles import ROOT, figure_1
 
 FIGURE_1 = ROOT / "examples" / "figure-1.ttl"
@@ -157,7 +158,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "paper_bound": capacity.rank.paper_bound,
     "unfolding_rank": lambda db: capacity.rank.unfolding_rank(db, 0),
     "slice_rank_sum": lambda db: capacity.rank.slice_rank_sum(db, 0),
-    "verify": lambda db: capacity.verify(capacity.rank_interval(figure_1()).lower, db),
+    "verify": lambda db: capacity.verify(capacity.rank_interval(figure_1()).certificates.lower, db),
     "evaluate": lambda db: capacity.evaluate(AttentionLayer(LayerConfig(1, 1, 1, 1), 2), db),
     "to_pandas": capacity.database.to_pandas,
     "to_networkx": capacity.database.to_networkx,
@@ -263,7 +264,7 @@ def test_sizes_may_be_integers_of_numpy() -> None:
 def test_verify_takes_several_certificates() -> None:
     db = figure_1()
     both = [capacity.rank_interval(db), capacity.effective_rank_interval(db)]
-    ends = [end for interval in both for end in (interval.lower, interval.upper)]
+    ends = [end for interval in both for end in interval.certificates]
     assert capacity.verify(ends, db)
     wrong = replace(ends[3], value=ends[3].value - 1)
     verdict = capacity.verify([*ends[:3], wrong], db)
@@ -275,11 +276,13 @@ def test_verify_takes_both_ends_at_once() -> None:
     db = figure_1()
     interval = capacity.rank_interval(db)
     assert capacity.verify(interval, db).proved
-    too_low = replace(interval, upper=replace(interval.upper, value=interval.upper.value - 1))
+    lower, upper = interval.certificates
+    lowered = CertificatePair(lower, replace(upper, value=upper.value - 1))
+    too_low = replace(interval, certificates=lowered)
     verdict = capacity.verify(too_low, db)
     assert not verdict.proved
     assert (verdict.reason or "").startswith("upper bound: ")
-    turned = replace(interval, lower=interval.upper, upper=interval.lower)
+    turned = replace(interval, certificates=CertificatePair(upper, lower))
     with pytest.raises(CapacityError, match="of a lower and of an upper bound"):
         capacity.verify(turned, db)
 
@@ -295,8 +298,9 @@ def results() -> Iterator[object]:
     # 60 facts under one predicate: arrays that numpy would write in full
     db = Database.from_triples([(f"s{i}", "p", f"o{i % 40}") for i in range(60)])
     bounds, interval = capacity.database_bounds(db), capacity.rank_interval(db)
-    yield from (db, db.tokens[0], bounds, bounds.minors[0], interval, interval.lower)
-    yield from (*interval.lower.arguments, *interval.upper.arguments)
+    yield from (db, db.tokens[0], bounds, bounds.minors[0], interval)
+    for end in interval.certificates:
+        yield from (end, *end.arguments)
     yield capacity.verify(interval, db)
     yield from (*rank.KINDS.values(), *rank.METHODS)
     yield rank.concise_core(np.ones((40, 40, 40), np.int64))

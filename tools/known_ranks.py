@@ -78,10 +78,10 @@ def row(name: str, efforts: tuple[Effort, ...] = EFFORTS) -> list[str]:
     found = [rank_interval(db, effort=effort) for effort in efforts]
     effective = effective_rank_interval(db, effort="standard")
     for interval in (*found, effective):
-        assert all(verify(end, db).proved for end in (interval.lower, interval.upper))
+        assert all(verify(end, db).proved for end in interval.certificates)
     assert all(rank in interval for interval in found)
     cells = [shown(i) for i in (*found, effective)]
-    by = [found[-1].lower.by, found[-1].upper.by]
+    by = [found[-1].certificates.lower.by, found[-1].certificates.upper.by]
     return [name, str(db.n_triples), str(rank), *cells[:-1], *by, cells[-1]]
 
 
@@ -90,16 +90,16 @@ def tensor_row(known: KnownTensor) -> list[str]:
     found = [rank_interval(known.tensor, effort=effort) for effort in EFFORTS[:2]]
     for interval in found:
         assert verify(interval, known.tensor).proved
-        assert interval.lower.value <= known.upper
-        assert interval.upper.value >= known.lower
+        assert interval.lower <= known.upper
+        assert interval.upper >= known.lower
     last = found[-1]
     return [
         known.name.replace("<", "&lt;"),
         " x ".join(map(str, known.tensor.shape)),
         f"{known.lower}" if known.rank is not None else f"{known.lower} to {known.upper}",
         *map(shown, found),
-        last.lower.by,
-        last.upper.by,
+        last.certificates.lower.by,
+        last.certificates.upper.by,
         known.source,
     ]
 

@@ -54,24 +54,26 @@ class Quantities(Counts):
     @property
     def rank_lower(self) -> int:
         """The lower end of the rank."""
-        return self.rank.lower.value
+        return self.rank.lower
 
     @property
     def rank_upper(self) -> int:
         """The upper end of the rank."""
-        return self.rank.upper.value
+        return self.rank.upper
 
     @property
     def effective_upper(self) -> int:
         """The upper end of the effective rank."""
-        return self.effective_rank.upper.value
+        return self.effective_rank.upper
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
         """Certificates of the ends of ranks that were asked for by now."""
         asked = self.__dict__
-        rank = (self.rank.lower, self.rank.upper) if "rank" in asked else ()
-        return (*rank, self.effective_rank.upper) if "effective_rank" in asked else rank
+        rank = tuple(self.rank.certificates) if "rank" in asked else ()
+        return (
+            (*rank, self.effective_rank.certificates.upper) if "effective_rank" in asked else rank
+        )
 
     @property
     def signs_of_objects(self) -> list[SignProof]:

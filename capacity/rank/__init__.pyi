@@ -53,6 +53,7 @@ from .verifier.argument import Side as Side
 from .verifier.argument import View as View
 from .verifier.budget import CheckBudget as CheckBudget
 from .verifier.certificate import Certificate as Certificate
+from .verifier.certificate import CertificatePair as CertificatePair
 from .verifier.certificate import Quantity as Quantity
 from .verifier.certificate import TwoEnds as TwoEnds
 from .verifier.checker import Verdict as Verdict

@@ -34,7 +34,7 @@ from capacity.rank.search.methods import chosen
 from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
-from capacity.rank.verifier.certificate import Certificate, Quantity
+from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import is_complete
@@ -136,7 +136,7 @@ class RankAnalysis:
         lower = self._certificate("rank", "lower", *lower_end(ledger, self._methods))
         upper = self._certificate("rank", "upper", *upper_end(ledger, self._methods))
         why = explain_rank(ledger, upper.value) + INTERRUPTED * interrupted
-        found = RankInterval(lower, upper, interrupted, why, self.tensor)
+        found = RankInterval(CertificatePair(lower, upper), interrupted, why, self.tensor)
         return self._by_groupings(found)
 
     @cached_property
@@ -146,15 +146,20 @@ class RankAnalysis:
         if is_complete(self.tensor):
             return replace(
                 rank,
-                lower=replace(rank.lower, quantity="effective_rank"),
-                upper=replace(rank.upper, quantity="effective_rank"),
+                certificates=CertificatePair(
+                    *(replace(end, quantity="effective_rank") for end in rank.certificates)
+                ),
                 explanation=(*rank.explanation, "every pair has an object, so this is the rank"),
             )
-        ledger = EffectiveLedger(self.tensor, self.bounds, rank.upper, self._budget, self._seed)
+        ledger = EffectiveLedger(
+            self.tensor, self.bounds, rank.certificates.upper, self._budget, self._seed
+        )
         interrupted = rank.interrupted or self._search(ledger)
         found = RankInterval(
-            self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
-            self._certificate("effective_rank", "upper", *ledger.above),
+            CertificatePair(
+                self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
+                self._certificate("effective_rank", "upper", *ledger.above),
+            ),
             interrupted,
             explain_effective(ledger) + INTERRUPTED * interrupted,
             self.tensor,
@@ -165,7 +170,7 @@ class RankAnalysis:
         """Raise the lower end by tensors of order 3, for a tensor of higher order."""
         if self.tensor.order <= 3:
             return found
-        quantity = found.lower.quantity
+        quantity = found.quantity
         effective = quantity == "effective_rank"
         methods = lower_methods(tuple(self._methods))
         for groups, tensor in groupings(self.tensor, effective=effective):
@@ -177,9 +182,9 @@ class RankAnalysis:
             )  # fmt: skip
             one = analysis.effective_rank if effective else analysis.rank
             found = replace(found, interrupted=one.interrupted)
-            if one.lower.value > found.lower.value:
-                by = f"{one.lower.by} of modes {_written(groups)}"
-                lower = self._certificate(quantity, "lower", one.lower.arguments, by)
+            if one.lower > found.lower:
+                by = f"{one.certificates.lower.by} of modes {_written(groups)}"
+                lower = self._certificate(quantity, "lower", one.certificates.lower.arguments, by)
                 first = f"at least {lower.value:,}: by {by}"
                 found = _with_lower(found, replace(lower, groups=groups), first)
         return found
@@ -291,8 +296,8 @@ def _written(groups: Groups) -> str:
 
 def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     """Return the rank's interval, with the effective rank's lower end if that is larger."""
-    lower = replace(effective.lower, quantity="rank")
-    if lower.value <= rank.lower.value:
+    lower = replace(effective.certificates.lower, quantity="rank")
+    if lower.value <= rank.lower:
         return rank
     first = f"at least {lower.value:,}: the effective rank's lower bound, by {lower.by}"
     return _with_lower(rank, lower, first)
@@ -301,8 +306,9 @@ def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
 def _with_lower(found: RankInterval, lower: Certificate, first: str) -> RankInterval:
     """Return an interval with another lower end, which a sentence explains."""
     # the sentence about the widest component no longer holds
-    left = (f"open: [{lower.value:,}, {found.upper.value:,}]",)
-    still_open = left if lower.value < found.upper.value else ()
+    left = (f"open: [{lower.value:,}, {found.upper:,}]",)
+    still_open = left if lower.value < found.upper else ()
     ends = (first, *found.explanation[1:2])
     explanation = (*ends, *still_open, *INTERRUPTED * found.interrupted)
-    return replace(found, lower=lower, explanation=explanation)
+    certificates = found.certificates._replace(lower=lower)
+    return replace(found, certificates=certificates, explanation=explanation)

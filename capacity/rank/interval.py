@@ -7,28 +7,32 @@ unfoldings is said of the tokens whose slices are independent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import numbers
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from capacity.display import table
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank.factors import Factors, factors_of
 from capacity.rank.verifier.argument import Argument
-from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.tensor.sparse import SparseTensor
 from capacity.visible import visible
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankInterval:
     """A certified interval [lower, upper] that contains the rank, or the effective rank.
 
+    It unpacks into its ends, which are integers, and equals another interval, or a tuple, with the
+    same ends. A format is that of each end.
+
     Attributes
     ----------
-    lower, upper : Certificate
-        Both ends, with their proofs.
+    certificates : CertificatePair
+        The proofs of both ends, `certificates.lower` and `certificates.upper`.
     interrupted : bool
         True if Ctrl-C ended the search; the interval is valid all the same.
     explanation : tuple of str
@@ -36,18 +40,43 @@ class RankInterval:
         why the search stopped there.
     tensor : SparseTensor or None
         The tensor whose rank this is; None for an interval that was put together by hand.
+
+    Examples
+    --------
+    >>> from capacity import rank_interval
+    >>> from capacity.tensor import w_state
+    >>> interval = rank_interval(w_state(3))
+    >>> lower, upper = interval
+    >>> lower, upper, 3 in interval, interval == (3, 3), f"{interval:03d}"
+    (3, 3, True, True, '[003, 003]')
+    >>> interval.certificates.upper
+    Certificate(rank <= 3, by ...)
     """
 
-    lower: Certificate
-    upper: Certificate
+    certificates: CertificatePair
     interrupted: bool = False
     explanation: tuple[str, ...] = ()
-    tensor: SparseTensor | None = field(default=None, compare=False)
+    tensor: SparseTensor | None = None
+
+    @property
+    def lower(self) -> int:
+        """The lower end: the rank is at least that."""
+        return self.certificates.lower.value
+
+    @property
+    def upper(self) -> int:
+        """The upper end: the rank is at most that."""
+        return self.certificates.upper.value
+
+    @property
+    def quantity(self) -> Quantity:
+        """The quantity that is bounded: the rank or the effective rank."""
+        return self.certificates.lower.quantity
 
     @property
     def closed(self) -> bool:
         """True if both ends are equal, so that the rank is known."""
-        return self.lower.value == self.upper.value
+        return self.lower == self.upper
 
     def uninterrupted(self) -> RankInterval:
         """Return the interval itself, for work that an interrupted search must end.
@@ -61,24 +90,48 @@ class RankInterval:
             raise KeyboardInterrupt
         return self
 
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.lower, self.upper))
+
     def __contains__(self, rank: int) -> bool:
-        return self.lower.value <= rank <= self.upper.value
+        return self.lower <= rank <= self.upper
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, RankInterval):
+            other = (other.lower, other.upper)
+        if isinstance(other, tuple):
+            return (self.lower, self.upper) == other
+        if isinstance(other, numbers.Real):
+            # False would be read as "the rank isn't that", of which an open interval says nothing
+            raise InvalidTypeError(
+                f"An interval equals an interval, or a tuple of both ends; got the number {other}. "
+                f"Ask for `{other} in interval`, `interval.lower == {other}` or `interval.closed`."
+            )
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.lower, self.upper))
+
+    def __format__(self, spec: str) -> str:
+        return f"[{self.lower:{spec}}, {self.upper:{spec}}]"
 
     def __repr__(self) -> str:
         known = "known exactly" if self.closed else "certified"
+        lower, upper = self.certificates
         return (
-            f"RankInterval({self}, {known}; lower by {visible(self.lower.by[:60])}, upper by "
-            f"{visible(self.upper.by[:60])}{'; interrupted' if self.interrupted else ''})"
+            f"RankInterval({self}, {known}; lower by {visible(lower.by[:60])}, upper by "
+            f"{visible(upper.by[:60])}{'; interrupted' if self.interrupted else ''})"
         )
 
     def _repr_html_(self) -> str:
-        rows = [("at least", f"{self.lower.value:,}, by {self.lower.by}"),
-                ("at most", f"{self.upper.value:,}, by {self.upper.by}"),
+        lower, upper = self.certificates
+        rows = [("at least", f"{lower.value:,}, by {lower.by}"),
+                ("at most", f"{upper.value:,}, by {upper.by}"),
                 *(("", line) for line in self.explanation)]  # fmt: skip
-        return table(f"{self.lower.quantity.replace('_', ' ')} in {self}", rows)
+        return table(f"{self.quantity.replace('_', ' ')} in {self}", rows)
 
     def __str__(self) -> str:
-        return f"[{self.lower.value}, {self.upper.value}]"
+        return f"{self:d}"
 
     def decomposition(self) -> Factors:
         """Return the simple tensors that prove the upper end.
@@ -104,16 +157,16 @@ class RankInterval:
             raise InvalidArgumentError(
                 "`decomposition` needs an interval that a search has found; this one has no tensor."
             )
-        return factors_of(self.upper.arguments, self.tensor)
+        return factors_of(self.certificates.upper.arguments, self.tensor)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the interval as ``capacity rank --json`` prints it."""
         return {
-            "lower": self.lower.value,
-            "upper": self.upper.value,
+            "lower": self.lower,
+            "upper": self.upper,
             "closed": self.closed,
-            "lower_by": self.lower.by,
-            "upper_by": self.upper.by,
+            "lower_by": self.certificates.lower.by,
+            "upper_by": self.certificates.upper.by,
         }
 
 
@@ -161,7 +214,7 @@ def in_a_sentence(interval: RankInterval) -> str:
     The rank is 1: no less, because there is a fact; no more, because one simple tensor gives the
     facts.
     """
-    lower, upper = interval.lower, interval.upper
+    lower, upper = interval.certificates
     name = lower.quantity.replace("_", " ")
     if upper.value == 0:
         return f"The {name} is 0: every entry is 0."

@@ -227,7 +227,7 @@ class Method:
     ...     yield (Substitution(View(tuple(map(np.arange, shape))), removed),)
     >>> method = Method("last slices", last_slices, sides=("lower",))
     >>> w = Database.from_triples([("a", "p", "y"), ("a", "q", "x"), ("b", "p", "x")])
-    >>> lower = rank_interval(w, methods=[method]).lower
+    >>> lower = rank_interval(w, methods=[method]).certificates.lower
     >>> lower.value, lower.by, verify(lower, w).proved
     (3, 'last slices', True)
     """

@@ -166,7 +166,7 @@ def database_report(
         interval=interval,
         marks=marks,
         most=most,
-        band=(100 * interval.lower.value / most, 100 * interval.upper.value / most),
+        band=(100 * interval.lower / most, 100 * interval.upper / most),
         saving=_saving(description),
         layer=holding_layer(db, analysis.bounds.paper, found),
         embedding=smallest_embedding(found),
@@ -191,7 +191,7 @@ def database_report(
             [
                 ("rank.json", "Both ends of the rank, with their proofs",
                  f"capacity rank {of_file} --certificate rank.json",
-                 [end.to_dict() for end in (interval.lower, interval.upper)]),
+                 [end.to_dict() for end in interval.certificates]),
                 ("dimensions.json", "The dimensions of all families, with their proofs",
                  f"capacity dimension {of_file} --no-witness --certificate dimensions.json",
                  [dimension_to_dict(one) for one in (*found, *exact)]),

@@ -27,7 +27,7 @@ Your bound must agree with the certified interval:
 >>> @given(databases())
 ... @settings(max_examples=20, deadline=None)
 ... def upper_bound_never_exceeds_the_papers(db):
-...     assert rank_interval(db).upper.value <= paper_bound(db)
+...     assert rank_interval(db).upper <= paper_bound(db)
 >>> upper_bound_never_exceeds_the_papers()
 
 and with the ranks that theorems give:

@@ -120,8 +120,7 @@ def of_tensor(number: int) -> dict[str, Any]:
 
 def _ends(quantity: str, interval: RankInterval) -> dict[str, Any]:
     row: dict[str, Any] = {}
-    for side in ("lower", "upper"):
-        end: Certificate = getattr(interval, side)
+    for side, end in zip(("lower", "upper"), interval.certificates, strict=True):
         row |= {
             f"{quantity}_{side}": end.value,
             f"{quantity}_{side}_by": end.by,

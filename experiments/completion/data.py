@@ -189,7 +189,7 @@ def _ends(db: Database, effort: str) -> tuple[int, int]:
         found = effective_rank_interval(db, methods=())
     else:
         found = effective_rank_interval(db, effort=effort)  # type: ignore[arg-type]
-    return found.lower.value, found.upper.value
+    return found.lower, found.upper
 
 
 def _chance(train: Database, test: NDArray[np.integer]) -> float:

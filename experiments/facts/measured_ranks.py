@@ -86,7 +86,7 @@ def ranks_of(
         criterion = "argmax_paper" if tau == "argmax" else tau
         said = decoded_facts(layer, db, criterion, nonsense=True)
         interval = None if said is None else rank_interval(said, effort="quick")
-        ends = (0, 0) if interval is None else (interval.lower.value, interval.upper.value)
+        ends = (0, 0) if interval is None else (interval.lower, interval.upper)
         found[f"said_{tau}_lower"], found[f"said_{tau}_upper"] = ends
     return found
 
@@ -115,7 +115,7 @@ def _effective(db: Database) -> dict[str, Any]:
     for q in range(db.shape[1]):
         _, counts = np.unique(db.triples[db.triples[:, 1] == q, 2], return_counts=True)
         bits -= float(counts @ np.log2(counts / counts.sum()))
-    return {"effective_lower": interval.lower.value, "effective_upper": interval.upper.value,
+    return {"effective_lower": interval.lower, "effective_upper": interval.upper,
             "entropy_bits": max(bits, 1.0)}  # fmt: skip
 
 

@@ -131,16 +131,16 @@ def measured(db: Database, *, effective: bool) -> dict[str, Any]:
         **dict(zip(("n_subjects", "n_predicates", "n_objects"), db.shape, strict=True)),
         "n_tokens": db.n_tokens,
         "database_rank_bound": paper_bound(db),
-        "database_rank_lower": interval.lower.value,
-        "database_rank_upper": interval.upper.value,
+        "database_rank_lower": interval.lower,
+        "database_rank_upper": interval.upper,
         "entropy": object_entropy(db),
         "description_length": description_length(db).bits,
     }
     if effective:
         also = effective_rank_interval(db)
         found |= {
-            "effective_rank_lower": also.lower.value,
-            "effective_rank_upper": also.upper.value,
+            "effective_rank_lower": also.lower,
+            "effective_rank_upper": also.upper,
         }
     return found
 

@@ -138,7 +138,7 @@ def test_certificates_under_several_policies_are_checked_each_under_its_own(
         end
         for policy in ("keep", "drop-predicate")
         for interval in [rank_interval(load(facts, multi=policy))]
-        for end in (interval.lower, interval.upper)
+        for end in interval.certificates
     ]
     save_certificates(ends, certificate)
     got = json.loads(run(capsys, "verify", certificate, facts, "--json")[1])
@@ -154,7 +154,7 @@ def test_a_large_file_of_certificates_is_refused_before_it_is_parsed(
     facts, certificate = tmp_path / "facts.tsv", tmp_path / "c.json"
     facts.write_text("a\tp\tx\n")
     db = load(facts)
-    save_certificates([rank_interval(db).upper], certificate)
+    save_certificates([rank_interval(db).certificates.upper], certificate)
     padded = certificate.read_text() + " " * 1000
     certificate.write_text(padded)
     limit = ("--max-bytes", len(padded) - 1)

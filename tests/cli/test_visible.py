@@ -204,14 +204,15 @@ def test_notebooks_and_reprs_show_escapes(place: Path) -> None:
     rank, found, counted = rank_interval(db), describe(db), count_duckdb(place / f"{HOSTILE}.nt")
     bounds = dimensions(db, ["DistMult", "CP"], witness=False)
     # what files of certificates say
-    for end in (rank.lower, rank.upper):
+    for end in rank.certificates:
         object.__setattr__(end, "by", HOSTILE)
     for bound in bounds:
         object.__setattr__(bound, "notes", (HOSTILE,))
     assert_steers_nothing(in_words(bounds, db))
     object.__setattr__(bounds[0], "model", HOSTILE)
     shown: list[Any] = [
-        db, db.source, db.subjects[0], rank, rank.lower, found, *found.predicates, *found.advice,
+        db, db.source, db.subjects[0], rank, *rank.certificates, found,
+        *found.predicates, *found.advice,
         *bounds, counted, *counted.predicates_rows,
         db.select(predicates=[f"p{HOSTILE}"]).selected,
     ]  # fmt: skip

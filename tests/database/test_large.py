@@ -425,7 +425,7 @@ def test_parts_of_columns_are_those_of_tuples(columns: Database) -> None:
     with pytest.raises(MultiValuedError, match="one object"):
         columns.with_policy("error").tensor()
     interval = rank_interval(columns)
-    assert verify(interval.upper, plain).proved
+    assert verify(interval.certificates.upper, plain).proved
 
 
 def test_several_objects_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,7 @@ def test_a_predicate_that_is_a_copy_adds_nothing() -> None:
     part = films().select(**advice.selection.options())
     # the rank of both is that of the facts in which :by and :madeBy are one predicate
     whole, rest = rank_interval(films()), rank_interval(part)
-    assert (whole.lower.value, whole.upper.value) == (rest.lower.value, rest.upper.value)
+    assert (whole.lower, whole.upper) == (rest.lower, rest.upper)
 
 
 def test_labels_are_shown_beside_names() -> None:

@@ -151,13 +151,13 @@ def test_a_large_sparse_graph_is_certified() -> None:
                                multi="keep")  # fmt: skip
     interval = rank_interval(db)
     assert interval.closed
-    (argument,) = interval.lower.arguments
+    (argument,) = interval.certificates.lower.arguments
     assert isinstance(argument, Unfolding)
     assert argument.eliminated.max() > 500
-    assert verify(interval.lower, db).proved
+    assert verify(interval.certificates.lower, db).proved
     # a pivot that moves behind the row that needs it is noticed
     rows = argument.rows.copy()
     start = len(rows) - int(argument.blocks[-1])
     rows[[start, start + 1]] = rows[[start + 1, start]]
-    moved = replace(interval.lower, arguments=(replace(argument, rows=rows),))
+    moved = replace(interval.certificates.lower, arguments=(replace(argument, rows=rows),))
     assert not verify(moved, db).proved

@@ -74,12 +74,12 @@ def test_ranks_of_high_orders_are_closed_and_proved(order: int, most: int) -> No
     for n in (1, most):
         tensor = diagonal(order, n)
         found = rank_interval(tensor)
-        assert (found.lower.value, found.upper.value) == (n, n)
-        assert verify(found.lower, tensor).proved
-        assert verify(found.upper, tensor).proved
+        assert (found.lower, found.upper) == (n, n)
+        assert verify(found.certificates.lower, tensor).proved
+        assert verify(found.certificates.upper, tensor).proved
         effective = effective_rank_interval(tensor)
-        assert effective.lower.value <= effective.upper.value <= n
-        assert verify(effective.lower, tensor).proved
+        assert effective.lower <= effective.upper <= n
+        assert verify(effective.certificates.lower, tensor).proved
 
 
 def test_the_estimate_of_trees_over_slices_does_not_take_an_order_of_modes_at_a_time() -> None:

@@ -68,8 +68,9 @@ def test_an_argument_of_a_kind_from_outside_is_named(side: str) -> None:
         kind, value = "guess", 5
 
     found = rank_interval(EXAMPLE_2_4)
-    end = replace(getattr(found, side), arguments=(Guess(),))
-    said = in_a_sentence(replace(found, **{side: end}))
+    ends = found.certificates
+    guessed = replace(getattr(ends, side), arguments=(Guess(),))
+    said = in_a_sentence(replace(found, certificates=ends._replace(**{side: guessed})))
     assert "because an argument of the kind 'guess' gives 5" in said
 
 

@@ -100,15 +100,18 @@ def test_dense_parts_give_more(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tensor.n_entries >= 1_000
     search = {"effort": "standard", "methods": ["sparse substitution"]}
     interval = rank_interval(tensor, **search)
-    (argument,) = interval.lower.arguments
+    (argument,) = interval.certificates.lower.arguments
     assert isinstance(argument, BlockSubstitution)
     assert verify(interval, tensor).proved
-    assert rank_interval(tensor, **search).lower.to_dict() == interval.lower.to_dict()
+    assert (
+        rank_interval(tensor, **search).certificates.lower.to_dict()
+        == interval.certificates.lower.to_dict()
+    )
     monkeypatch.setattr("capacity.rank.lower.substitution.sparse.methods.TRIALS", 0)
-    assert rank_interval(tensor, **search).lower.value <= interval.lower.value - 10
+    assert rank_interval(tensor, **search).lower <= interval.lower - 10
     # without its groups it proves nothing: their slices hide each other
     alone = Substitution(argument.view, argument.removals)
-    claimed = replace(interval.lower, arguments=(alone,))
+    claimed = replace(interval.certificates.lower, arguments=(alone,))
     assert "isn't known to be nonzero" in str(verify(claimed, tensor).reason)
 
 
@@ -167,7 +170,7 @@ def test_a_search_of_dense_tensors_may_find_it_too() -> None:
     places = np.array([(2, 3, 1), (2, 6, 1), (4, 3, 5), (4, 6, 5), (7, 7, 7)])
     tensor = SparseTensor(places, np.ones(5, np.int64), (8, 8, 8))
     method = Method("two rows", two_rows, sides=("lower",), adds=True)
-    lower = rank_interval(tensor, methods=[method]).lower
+    lower = rank_interval(tensor, methods=[method]).certificates.lower
     assert verify(lower, tensor).proved
     problem = Problem(np.eye(2, dtype=np.int64)[:, None])
     (argument,) = two_rows(problem, Goal(0, 9, 0, BUDGETS["quick"].limits, 0))[0]

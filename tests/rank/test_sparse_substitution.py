@@ -83,13 +83,13 @@ def few_orders(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_it_proves_more_than_bounds_that_need_no_search(seed: int) -> None:
     tensor = graph(seed, 700)
-    without = rank_interval(tensor, methods=[]).lower.value
+    without = rank_interval(tensor, methods=[]).lower
     interval = rank_interval(tensor, effort="standard", methods=["sparse substitution"])
-    assert interval.lower.value > without
-    assert "sparse substitution" in interval.lower.by
+    assert interval.lower > without
+    assert "sparse substitution" in interval.certificates.lower.by
     assert verify(interval, tensor).proved
     again = rank_interval(tensor, effort="standard", methods=["sparse substitution"])
-    assert again.lower.to_dict() == interval.lower.to_dict()
+    assert again.certificates.lower.to_dict() == interval.certificates.lower.to_dict()
 
 
 def asked(tensor: SparseTensor, upper: int, work: int, spend: CheckBudget) -> list[int]:
@@ -132,7 +132,7 @@ def test_it_can_be_stopped_between_two_orders(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("capacity.rank.lower.substitution.sparse.evolution.sparse_order", stopped)
     interval = rank_interval(tensor, effort="standard", methods=["sparse substitution"])
     assert interval.interrupted
-    assert interval.lower.by == "sparse substitution"
+    assert interval.certificates.lower.by == "sparse substitution"
     assert verify(interval, tensor).proved
 
 

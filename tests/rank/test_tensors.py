@@ -32,9 +32,9 @@ WITHOUT_TERMS = ("pencil", "enclosure", "maximal rank")
 def ends(tensor: SparseTensor, **options: Any) -> tuple[int, int]:
     """Both ends of the rank, each verified, the upper one multiplied out."""
     interval = rank_interval(tensor, **options)
-    assert verify(interval.lower, tensor).proved
-    assert verify(interval.upper, tensor).proved
-    return interval.lower.value, interval.upper.value
+    assert verify(interval.certificates.lower, tensor).proved
+    assert verify(interval.certificates.upper, tensor).proved
+    return interval.lower, interval.upper
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_both_ends_are_proved_and_the_terms_multiply_out(tensor: SparseTensor) -
     interval = rank_interval(tensor)
     lower, upper = ends(tensor)
     assert 1 <= lower <= upper <= tensor.n_entries
-    if any(argument.kind in WITHOUT_TERMS for argument in interval.upper.arguments):
+    if any(argument.kind in WITHOUT_TERMS for argument in interval.certificates.upper.arguments):
         with pytest.raises(InvalidArgumentError, match="explicit terms"):
             interval.decomposition()
         return
@@ -64,7 +64,7 @@ def test_both_ends_of_the_effective_rank_are_proved(seed: int, order: int) -> No
     assume(tensor.n_entries)
     interval = effective_rank_interval(tensor)
     assert verify(interval, tensor).proved
-    assert interval.lower.value <= interval.upper.value <= rank_interval(tensor).upper.value
+    assert interval.lower <= interval.upper <= rank_interval(tensor).upper
 
 
 @given(integer_tensors(min_order=2, max_order=2))

@@ -65,8 +65,8 @@ def test_every_number_of_the_size_is_the_librarys(page: str, figure_1: Database)
     assert got["triples"] == {str(bounds.triples)}
     for name, n in zip(("subjects", "predicates", "objects"), figure_1.shape, strict=True):
         assert got[name] == {str(n)}
-    assert got["lower"] == got["certified.lower"] == {str(interval.lower.value)}
-    assert got["certified.upper"] == {str(interval.upper.value)}
+    assert got["lower"] == got["certified.lower"] == {str(interval.lower)}
+    assert got["certified.upper"] == {str(interval.upper)}
     assert got["paper"] == {str(bounds.paper)}
     for role, low, high in zip(
         ("subject", "predicate", "object"), bounds.unfoldings, bounds.slices, strict=True

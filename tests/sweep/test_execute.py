@@ -83,8 +83,8 @@ def test_a_row_tells_the_truth_about_its_run(plan: Plan, done: Path) -> None:
         db = run.database
         assert row["database_rank_bound"] == paper_bound(db)
         interval = rank_interval(db)
-        assert row["database_rank_lower"] == interval.lower.value
-        assert row["database_rank_upper"] == interval.upper.value
+        assert row["database_rank_lower"] == interval.lower
+        assert row["database_rank_upper"] == interval.upper
         assert row["accuracy_p95"] == evaluate(layer, db).softmax[0.95]
         logits, objects = pair_logits(layer, db.token_triples[:, :2]), db.token_triples[:, 2]
         assert row["margin"] == margins(logits, objects).min()

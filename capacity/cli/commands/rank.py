@@ -149,9 +149,7 @@ def rank(
         from capacity.rank.verifier.serialization import save_certificates
 
         made = new_folder(certificate)
-        save_certificates(
-            (end for i in intervals.values() for end in (i.lower, i.upper)), certificate
-        )
+        save_certificates((end for i in intervals.values() for end in i.certificates), certificate)
     result: dict[str, Any] = {
         "source": read.source,
         "sha256": read.sha256,

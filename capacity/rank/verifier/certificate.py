@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from capacity.checks import shown
 from capacity.errors import CertificateError, InvalidTypeError
@@ -140,17 +140,25 @@ def _groups(data: list[object]) -> tuple[tuple[int, ...], ...]:
     return groups  # type: ignore[return-value]
 
 
+class CertificatePair(NamedTuple):
+    """The certificates of both ends of an interval.
+
+    Attributes
+    ----------
+    lower, upper : Certificate
+        Certificates of a lower and of an upper bound of one quantity.
+    """
+
+    lower: Certificate
+    upper: Certificate
+
+
 class TwoEnds(Protocol):
-    """A lower and an upper bound of one quantity, such as a `RankInterval`."""
+    """A holder of certificates of both of its ends, such as a `RankInterval`."""
 
     @property
-    def lower(self) -> Certificate:
-        """The certificate of the lower bound."""
-        ...
-
-    @property
-    def upper(self) -> Certificate:
-        """The certificate of the upper bound."""
+    def certificates(self) -> CertificatePair:
+        """The certificates of the lower and of the upper bound."""
         ...
 
 
@@ -169,8 +177,9 @@ def each_certificate(
     """
     if type(given) is Certificate:
         return (given,)
-    lower, upper = (getattr(given, side, None) for side in ("lower", "upper"))
-    if type(lower) is Certificate and type(upper) is Certificate:
+    pair = getattr(given, "certificates", given)
+    if isinstance(pair, CertificatePair) and all(type(end) is Certificate for end in pair):
+        lower, upper = pair
         if (lower.side, upper.side) != ("lower", "upper") or lower.quantity != upper.quantity:
             raise CertificateError(
                 "The ends of an interval must be certificates of a lower and of an upper bound of "

@@ -148,7 +148,7 @@ def verify(
     >>> interval = rank_interval(db)
     >>> verify(interval, db)
     Verdict(proved=True, reason=None)
-    >>> verify(replace(interval.upper, value=2), db).reason
+    >>> verify(replace(interval.certificates.upper, value=2), db).reason
     'the arguments give 3'
     """
     certificates = each_certificate(certificate)

@@ -91,7 +91,7 @@ def load_certificates(
     >>> from capacity import Database, rank_interval, verify
     >>> db = Database.from_triples([("Ada", "born in", "London"), ("Alan", "born in", "London")])
     >>> with TemporaryDirectory() as folder:
-    ...     save_certificates(rank_interval(db).upper, Path(folder, "bound.json"))
+    ...     save_certificates(rank_interval(db).certificates.upper, Path(folder, "bound.json"))
     ...     (bound,) = load_certificates(Path(folder, "bound.json"))
     >>> bound.quantity, bound.side, bound.value, verify(bound, db).proved
     ('rank', 'upper', 1, True)

@@ -86,7 +86,7 @@ def _bounds(bounds: Bounds, interval: RankInterval) -> Iterator[tuple[str, Side,
         "triples", "upper", bounds.triples, "the facts",
         f"Each of the {bounds.triples:,} facts is a term of its own.",
     )  # fmt: skip
-    for certificate, word in ((interval.lower, "below"), (interval.upper, "above")):
+    for certificate, word in zip(interval.certificates, ("below", "above"), strict=True):
         yield (
             f"certified.{certificate.side}", certificate.side, certificate.value,
             f"certified, by {certificate.by}",

@@ -249,5 +249,5 @@ def database_ranks(db: Database) -> dict[str, int]:
     analysis = RankAnalysis(db)
     # a wider interval would be stored as if it were the one of a whole search
     interval = analysis.rank.uninterrupted()
-    ranks = analysis.bounds.paper, interval.lower.value, interval.upper.value
+    ranks = analysis.bounds.paper, interval.lower, interval.upper
     return dict(zip(RANK_COLUMNS, ranks, strict=True))

@@ -49,7 +49,7 @@ def mutations(
     >>> from hypothesis import find
     >>> from capacity import Database, rank_interval, verify
     >>> db = Database.from_triples([("Ada", "born_in", "London"), ("Ada", "died_in", "London")])
-    >>> lower = rank_interval(db).lower
+    >>> lower = rank_interval(db).certificates.lower
     >>> edited = find(mutations(lower), lambda data: data.get("value") == lower.value + 1)
     >>> verify(Certificate.from_dict(edited), db).proved
     False

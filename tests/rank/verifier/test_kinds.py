@@ -139,7 +139,7 @@ def test_only_an_unfolding_itself_goes_before_another_argument() -> None:
         none, pairs = np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
         argument = next(
             argument
-            for argument in rank_interval(db, methods=["substitution"]).lower.arguments
+            for argument in rank_interval(db, methods=["substitution"]).certificates.lower.arguments
             if isinstance(argument, Substitution)
         )
         other = Other(0, none, pairs, none, none, 2)

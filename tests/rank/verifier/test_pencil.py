@@ -112,7 +112,7 @@ def test_two_predicates_are_solved(db: Database) -> None:
     dense = db.to_numpy().astype(np.int64)
     slices = [dense[:, q] for q in range(dense.shape[1])] + [0 * dense[:, 0]]
     rank = pencil_rank(slices[0], slices[1])
-    assert interval.lower.value == rank
+    assert interval.lower == rank
     # the argument itself is an interval of its own
     if dense.shape[1] == 2:
         argument = Pencil(1, np.array([0, 1]), rank)
@@ -141,7 +141,7 @@ def test_many_predicates_that_span_two_dimensions_are_solved() -> None:
     db = database(rows)
     interval = rank_interval(db)
     assert interval.closed
-    argument = Pencil(1, np.array([0, 1]), interval.lower.value)
+    argument = Pencil(1, np.array([0, 1]), interval.lower)
     assert verify(claim(db, argument, side="upper"), db).proved
     # with a predicate that isn't a combination of the two, it proves nothing from above
     more = database([*rows, (0, "d", 0)])
@@ -158,8 +158,8 @@ def test_large_sparse_slices_are_solved() -> None:
     db = database(rows)
     interval = rank_interval(db)
     assert interval.closed
-    assert verify(interval.lower, db).proved
-    assert verify(interval.upper, db).proved
+    assert verify(interval.certificates.lower, db).proved
+    assert verify(interval.certificates.upper, db).proved
 
 
 def test_too_large_a_block_is_refused_before_it_is_solved() -> None:

@@ -141,7 +141,7 @@ _OPTIONS = (
     _limit("max_cells", "max-cells", "Most cells of a table, or places of an array",
            "one for each stored byte, and at least 5,000,000"),
     _limit("max_term_bytes", "max-term-bytes", "Longest term to read, in bytes", "16 MiB"),
-    _kind("schema", "schema", "rdf:type and the predicates of RDFS, OWL and SHACL"),
+    _kind("schema", "schema", "rdf:type, RDFS, OWL and SHACL, and the lists that hang on them"),
     _kind("literals", "literals", "facts whose object is a literal"),
     _kind("annotations", "annotations", "labels, comments and other annotations"),
     _kind("blank_nodes", "blank-nodes", "facts with blank nodes"),

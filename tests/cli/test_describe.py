@@ -85,7 +85,7 @@ def test_advice_holds_when_it_is_typed(capsys: pytest.CaptureFixture[str], films
         slices = ("subject_slices", "predicate_slices", "object_slices")
         assert min(bounds[name] for name in slices) == one["leaves"]
         assert f"{14 - one['omits']} of 14 facts are selected" in err
-        assert f"leaves {one['leaves']}" in one["text"]
+        assert f"of rank at most {one['leaves']}" in one["text"]
 
 
 def test_describe_is_a_page_for_people(capsys: pytest.CaptureFixture[str], films: str) -> None:

@@ -144,7 +144,8 @@ def test_advice_holds_when_its_selection_is_applied(db: Database) -> None:
         assert one.rank_share == pytest.approx(1 - one.leaves / found.bound)
         # a part of a tensor has no larger rank
         assert 0 <= one.rank_share < 1
-        assert f"`{flags(one.selection, named(db))}` leaves {one.leaves:,}" in one.text
+        left = f"{part.n_facts:,} facts of rank at most {one.leaves:,}"
+        assert f"`{flags(one.selection, named(db))}` leaves {left}" in one.text
     # each kind that is a part of the facts, and not all of them, has its advice
     asked = {name for one in found.advice for name in one.selection.options()}
     for kind, n in found.kinds.items():
@@ -178,7 +179,7 @@ def test_a_graph_is_described_in_words() -> None:
     assert "annotations 3 (25 %)" in page
     assert "1: :Alien -> " in page
     assert ":by equals :madeBy, fact by fact" in page
-    assert "and the rank itself stays the same" in page
+    assert "; the rank itself stays the same" in page
     html = describe(films())._repr_html_()
     assert html.count("<tr>") == 1 + len(rows)
     assert "&quot;Alien&quot;@de" in html

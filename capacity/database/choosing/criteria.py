@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from capacity.checks import nearest, shown
 from capacity.database.arity import not_triples
+from capacity.database.choosing.hanging import schema_facts
 from capacity.database.choosing.lookup import labels_of, position
 from capacity.database.choosing.selection import Selected, Selection
 from capacity.database.terms.term import LITERAL_OR_IRI, Term
@@ -24,7 +25,6 @@ from capacity.database.terms.vocabularies import (
     declared_as,
     known_prefixes,
     of_predicate,
-    schema_predicates,
 )
 from capacity.errors import InvalidArgumentError, UnknownTokenError
 
@@ -99,7 +99,7 @@ def with_kinds(selected: Selected, whole: Database, part: Database) -> Selected:
 
 
 def _schema(db: Database, _: str) -> Mask:
-    return schema_predicates(db)[db.triples[:, 1]]
+    return schema_facts(db)
 
 
 def _annotations(db: Database, _: str) -> Mask:

@@ -9,7 +9,9 @@ dropped in one call or in several, and `describe` knows them. A policy for multi
 applied after the selection.
 
 ================  ==================================================================================
-``schema``        ``drop``: no ``rdf:type``, and no predicate of RDFS, OWL or SHACL
+``schema``        ``drop``: no ``rdf:type``, no predicate of RDFS, OWL or SHACL, and no fact of a
+                  blank node that hangs on these alone, such as the cells of their lists
+                  (`capacity.database.choosing.hanging`)
 ``literals``      ``drop``: no fact whose object is a literal
 ``annotations``   ``drop``: no labels, comments and other annotation properties
                   (`capacity.database.terms.vocabularies`)

@@ -116,9 +116,13 @@ def _measured(db: Database, bound: int, what: str, selection: Selection) -> Advi
     facts, rank = omits / db.n_facts, 1 - leaves / bound
     text = (
         f"{what} are {percent(facts)} of the facts and carry {percent(rank)} of the rank: "
-        f"`{flags(selection, named(db))}` leaves {leaves:,}"
+        f"`{flags(selection, named(db))}` leaves {_left(part, leaves)}"
     )
     return Advice(text, selection, omits, facts, leaves, rank)
+
+
+def _left(part: Database, leaves: int) -> str:
+    return f"{part.n_facts:,} facts of rank at most {leaves:,}"
 
 
 def _kept(db: Database, selection: Selection) -> tuple[Database, int] | None:
@@ -161,9 +165,9 @@ def _repeated(db: Database, bound: int, row: PredicateRow) -> Advice | None:
     part, omits = kept
     leaves = slice_bound(part)
     option = flags(selection, named(db))
-    text = f"{row.name} {row.in_words()}, fact by fact: `{option}` leaves {leaves:,}"
+    text = f"{row.name} {row.in_words()}, fact by fact: `{option}` leaves {_left(part, leaves)}"
     if row.repeats.by == "equal" and not row.repeats.inverse:
-        text += ", and the rank itself stays the same"
+        text += "; the rank itself stays the same"
     return Advice(text, selection, omits, omits / db.n_facts, leaves, 1 - leaves / bound)
 
 

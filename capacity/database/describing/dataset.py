@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capacity.database.choosing.hanging import schema_facts
 from capacity.database.describing.advice import Advice, advice_on
 from capacity.database.describing.rows import PredicateRow, predicate_rows
 from capacity.database.describing.void import as_turtle
@@ -53,11 +55,11 @@ class Description:
         """An upper bound of the rank: the smallest sum of slice ranks."""
         return min(self.slices)
 
-    @property
+    @cached_property
     def kinds(self) -> dict[str, int]:
-        """Numbers of facts that are schema, annotations, literals, or hold blank nodes."""
+        """Numbers of facts that are schema or hang on it, annotations, literals, or hold blanks."""
         return {
-            "schema": sum(row.facts for row in self.predicates if row.schema),
+            "schema": int(schema_facts(self.db).sum()),
             "annotations": sum(row.facts for row in self.predicates if row.annotation),
             "literals": sum(row.literal_facts for row in self.predicates),
             "blank_nodes": sum(row.blank_facts for row in self.predicates),
@@ -145,7 +147,7 @@ def describe(db: Database) -> Description:
     [('zip', 2, 2), ('in', 2, 1)]
     >>> print(found.advice[0].text)
     values of zip, which no two subjects share, are 50 % of the facts and carry 67 % of the rank:
-    `--exclude zip` leaves 1
+    `--exclude zip` leaves 2 facts of rank at most 1
     """
     require_triples(db, "describe(db)")
     sizes = np.sort(np.bincount(component_labels(db.tensor())))[::-1]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDF_TYPE = f"{RDF}type"
+# predicates of the cells of a list
+LISTS = (f"{RDF}first", f"{RDF}rest")
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"

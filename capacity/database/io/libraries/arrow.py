@@ -24,6 +24,7 @@ def from_arrow(
     terms: TableTerms | None = None,
     arity: int | None = None,
     columns: Columns | None = None,
+    split: str | None = None,
     multi: MultiPolicy | None = None,
 ) -> Database:
     """Make a database from a table of Arrow.
@@ -34,7 +35,7 @@ def from_arrow(
         Columns as `from_pandas` has them.
     form : {'long', 'wide', 'n3'}, optional
         Form of the table, which `from_pandas` calls ``table``.
-    terms, arity, columns : optional
+    terms, arity, columns, split : optional
         As `from_pandas` has them.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
@@ -60,7 +61,7 @@ def from_arrow(
     >>> str(from_arrow(table)("a", "p"))
     '1980'
     """
-    options = table_options(form, terms, arity, columns)
+    options = table_options(form, terms, arity, columns, split)
     if not hasattr(table, "__arrow_c_stream__"):
         raise InvalidTypeError(
             f"`table` must be a table of Arrow; got {type(table).__name__}. For a file use "

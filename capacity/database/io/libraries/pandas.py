@@ -38,6 +38,7 @@ def from_pandas(
     terms: TableTerms | None = None,
     arity: int | None = None,
     columns: Columns | None = None,
+    split: str | None = None,
     multi: MultiPolicy | None = None,
 ) -> Database:
     """Make a database from a DataFrame.
@@ -63,6 +64,8 @@ def from_pandas(
         key_2, ..., object, and possibly others; or `arity` columns, the object's last.
     columns : sequence of str or int, optional
         Columns of the facts, the object's last; others are ignored.
+    split : str, optional
+        What stands between the values of a cell that holds several, as `read_table` has it.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
 
@@ -103,7 +106,7 @@ def from_pandas(
     with needed_by("from_pandas"):
         import pandas as pd
 
-    options = table_options(table, terms, arity, columns)
+    options = table_options(table, terms, arity, columns, split)
     if not isinstance(frame, pd.DataFrame):
         raise InvalidTypeError(
             f"`frame` must be a pandas DataFrame; got {type(frame).__name__}. For a file use "

@@ -24,7 +24,7 @@ import capacity
 from capacity import AttentionLayer, Database, LayerConfig, Recipe
 from capacity.checks import shown
 from capacity.display import LARGEST, brief
-from capacity.errors import CapacityError, InvalidTypeError
+from capacity.errors import CapacityError
 from capacity.rank import CertificatePair
 from tests.oracles import ROOT, figure_1
 
@@ -135,19 +135,23 @@ def test_types_of_public_signatures_are_public() -> None:
 lib: Any = capacity
 
 
-# ranks are of any integers, all else of facts
-ARRAYS = r"capacity\.database\.from_numpy\(|capacity\.tensor\.from_dense\("
+# what holds no facts, and no integers
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
-    "a path": (lambda: "films.ttl", r"capacity\.load\(path\)"),
-    "an array": (lambda: np.ones((2, 2, 2)), ARRAYS),
-    "a tensor": (lambda: torch.ones(2, 2, 2), ARRAYS),
-    "a table": (pd.DataFrame, r"capacity\.database\.from_pandas\(table\)"),
-    "an rdflib graph": (rdflib.Graph, r"capacity\.database\.from_rdflib\(graph\)"),
-    "a graph": (nx.MultiDiGraph, r"capacity\.database\.from_networkx\(graph\)"),
-    "rows": (lambda: [("a", "b", "c")], r"capacity\.Database\.from_triples\(rows\)"),
+    "a path": (lambda: "films.ttl", "no such file"),
+    "an array": (lambda: np.full((2, 2, 2), 0.5), "shape|cp_estimate"),
+    "a tensor": (lambda: torch.full((2, 2, 2), 0.5), "shape|cp_estimate"),
+    "a table": (lambda: pd.DataFrame({"a": [1]}), "DataFrame must have the columns"),
+    "an rdflib graph": (rdflib.Graph, "no triples were found"),
+    "a graph": (nx.MultiDiGraph, "no edges"),
+    "rows": (lambda: [("a", "b")], "hold a subject, a predicate and an object"),
+    "bytes": (lambda: b"<a> <p> <x> .", r"capacity\.database\.parse_rdf"),
+    "a model": (
+        lambda: torch.nn.Linear(1, 1),
+        "swap the layer and the database|which holds no facts",
+    ),
     "a layer": (
         lambda: AttentionLayer(LayerConfig(1, 1, 1, 1), 2),
-        "swap the layer and the database|which holds no facts",
+        r"swap the layer and the database|which holds no facts|cp_estimate\(tensor\)",
     ),
     "nothing": (lambda: None, "got None"),
 }
@@ -174,9 +178,9 @@ CALLS: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_no_database_is_told_the_call_that_makes_one(what: str, call: str) -> None:
+def test_what_holds_no_facts_is_refused_with_what_to_do(what: str, call: str) -> None:
     make, advice = WRONG[what]
-    with pytest.raises(InvalidTypeError, match=advice):
+    with pytest.raises(CapacityError, match=advice):
         CALLS[call](make())
 
 
@@ -210,7 +214,7 @@ def test_the_advised_calls_exist() -> None:
      (lambda db, layer: lib.evaluator.layer_terms(layer, [[0, 1]]), r"db\.token_triples"),
      (lambda db, layer: lib.layer.train_many([layer]), "pairs of a layer and its database"),
      (lambda db, layer: lib.sweep.make_plan("demo.toml"), "read_plan"),
-     (lambda db, layer: lib.rank_interval(layer), "a model, which holds no facts"),
+     (lambda db, layer: lib.rank_interval(layer), "estimate the rank"),
      (lambda db, layer: lib.verify([], db), "must be a certificate; got none"),
      (lambda db, layer: db("", "born_in"), "No subject is called ''"),
      (lambda db, layer: lib.Database.from_triples(pd.DataFrame()), "from_pandas"),

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+import scipy.sparse
+import torch
 
 import capacity
 from capacity import Database, rank_interval, verify
-from capacity.errors import CapacityError
+from capacity.database import (
+    Converter,
+    as_database,
+    register_database_converter,
+    unregister_database_converter,
+)
+from capacity.errors import CapacityError, MultiValuedWarning
 from capacity.rank import CertificatePair
-from capacity.tensor import matrix_multiplication, w_state
+from capacity.tensor import (
+    as_tensor,
+    matrix_multiplication,
+    register_tensor_converter,
+    unregister_tensor_converter,
+    w_state,
+    write_tensor,
+)
 
 # the rank of the W state is 3 (its border rank is 2), and that of a 2 x 2 x 2 product is 7, which
 # quick bounds don't reach from both sides
@@ -61,3 +85,326 @@ def test_proofs_of_the_ends_are_verified_alone_and_together() -> None:
 def test_an_interval_is_saved_and_loaded() -> None:
     db = Database.from_triples([("Ada", "born in", "London"), ("Alan", "born in", "London")])
     assert capacity.verify(capacity.rank_interval(db), db)
+
+
+# what holds facts, of any library
+
+ROWS = [("Ada", "born in", "London"), ("Alan", "born in", "London"), ("Ada", "knows", "Alan")]
+DB = Database.from_triples(ROWS)
+NAMES = ["subject", "predicate", "object"]
+
+
+def _store(kind: Any) -> Any:
+    import pyoxigraph as ox
+
+    return kind(
+        [ox.Quad(*(ox.NamedNode(f"x:{cell.replace(' ', '_')}") for cell in row)) for row in ROWS]
+    )
+
+
+def _pykeen() -> Any:
+    from pykeen.datasets.base import EagerDataset
+
+    factory = capacity.database.to_pykeen(DB)
+    return EagerDataset(factory, factory)
+
+
+def _rdflib(kind: str) -> Any:
+    import rdflib
+
+    graph: Any = rdflib.Graph() if kind == "Graph" else rdflib.Dataset()
+    into: Any = graph if kind == "Graph" else graph.graph("x:g")
+    for row in ROWS:
+        into.add(tuple(rdflib.URIRef(f"x:{cell.replace(' ', '_')}") for cell in row))
+    return graph
+
+
+def _written(folder: Path) -> Path:
+    capacity.database.write(DB, folder / "facts.tsv")
+    return folder / "facts.tsv"
+
+
+def _opened(folder: Path) -> Any:
+    return io.BytesIO(_written(folder).read_bytes())
+
+
+# by name, what makes such an object, with a folder to write to
+FORMS: dict[str, Callable[[Path], Any]] = {
+    "database": lambda folder: DB,
+    "path": _written,
+    "text of a path": lambda folder: str(_written(folder)),
+    "paths": lambda folder: [_written(folder)],
+    "open file": _opened,
+    "list": lambda folder: ROWS,
+    "lists": lambda folder: [list(row) for row in ROWS],
+    "set": lambda folder: set(ROWS),
+    "generator": lambda folder: (row for row in ROWS),
+    "array of text": lambda folder: np.array(ROWS),
+    "array of objects": lambda folder: np.array(ROWS, object),
+    "DataFrame": lambda folder: pd.DataFrame(ROWS, columns=pd.Index(NAMES)),
+    "DataFrame without names": lambda folder: pd.DataFrame(ROWS),
+    "pyarrow": lambda folder: pa.table(dict(zip(NAMES, zip(*ROWS, strict=True), strict=True))),
+    "networkx": lambda folder: capacity.database.to_networkx(DB),
+    "PyKEEN": lambda folder: capacity.database.to_pykeen(DB),
+    "data set of PyKEEN": lambda folder: _pykeen(),
+}
+# their cells are IRIs
+RDF = {
+    "Graph of rdflib": lambda folder: _rdflib("Graph"),
+    "Dataset of rdflib": lambda folder: _rdflib("Dataset"),
+    "Store of pyoxigraph": lambda folder: _store(lambda quads: _filled(quads)),
+    "Dataset of pyoxigraph": lambda folder: _store(lambda quads: _dataset(quads)),
+}
+
+
+def _filled(quads: Any) -> Any:
+    import pyoxigraph as ox
+
+    store = ox.Store()
+    store.extend(quads)
+    return store
+
+
+def _dataset(quads: Any) -> Any:
+    import pyoxigraph as ox
+
+    return ox.Dataset(quads)
+
+
+@pytest.mark.parametrize("name", [*FORMS, *RDF])
+def test_every_form_of_facts_is_the_same_database(name: str, tmp_path: Path) -> None:
+    db = as_database({**FORMS, **RDF}[name](tmp_path))
+    if name in RDF:
+        assert {tuple(token.text for token in row) for row in triples_of(db)} == {
+            tuple(f"x:{cell.replace(' ', '_')}" for cell in row) for row in ROWS
+        }
+        assert {token.kind for token in db.tokens} == {"iri"}
+    else:
+        assert db == DB
+
+
+def triples_of(db: Database) -> list[tuple[Any, ...]]:
+    return [tuple(db.tokens[i] for i in row) for row in db.token_triples.tolist()]
+
+
+@pytest.mark.parametrize("numbers", [np.array, torch.tensor, list], ids=["array", "torch", "list"])
+def test_integers_are_labels_of_their_digits(numbers: Callable[[Any], Any]) -> None:
+    rows = [[0, 7, 1], [10, 7, -2]]
+    assert as_database(numbers(rows)) == Database.from_triples([("0", "7", "1"), ("10", "7", "-2")])
+    assert as_database(torch.tensor(rows, dtype=torch.int32)).n_facts == 2
+
+
+def test_zeros_and_ones_with_three_modes_are_the_tensor_of_facts() -> None:
+    w = w_state(3).to_numpy()
+    assert rank_interval(as_database(w)) == rank_interval(w) == (3, 3)
+    assert as_database(torch.tensor(w)) == capacity.database.from_numpy(w)
+
+
+@pytest.mark.parametrize(
+    "wrong", [7, None, b"a p x", {"a": 1}, "", 0.5, np.ones((2, 4), int), np.ones((2, 3)),
+              np.ones((2, 3), bool), w_state(3), torch.nn.Linear(2, 2), [], [("a", "p")], [7, 8],
+              ("a", "p", "x"), [(True, "p", "x")], [(0.5, "p", "x")], rank_interval],
+    ids=lambda wrong: str(wrong)[:20].partition(" at ")[0],
+)  # fmt: skip
+def test_what_holds_no_facts_is_refused_in_words(wrong: Any) -> None:
+    with pytest.raises(CapacityError, match=r"[a-z]+ [a-z]+ [a-z]+"):
+        as_database(wrong)
+
+
+def test_a_policy_is_applied_to_facts_of_any_form() -> None:
+    rows = [*ROWS, ("Ada", "born in", "Paris")]
+    with pytest.warns(MultiValuedWarning):
+        assert as_database(rows).multi == "keep"
+    for form in (rows, pd.DataFrame(rows), Database.from_triples(rows, multi="keep")):
+        assert as_database(form, multi="drop-pair").n_facts == 2
+    # functions of facts keep all, and say nothing
+    assert rank_interval(rows) == rank_interval(as_database(rows, multi="keep"))
+
+
+def _layer(db: Any = DB) -> Any:
+    return capacity.AttentionLayer(capacity.LayerConfig(2, 1, 1, 1), as_database(db).n_tokens)
+
+
+# every public function of facts that needs no more than them, a layer or a path
+FUNCTIONS: dict[str, Callable[[Any, Path], object]] = {
+    "rank_interval": lambda facts, _: capacity.rank_interval(facts),
+    "effective_rank_interval": lambda facts, _: capacity.effective_rank_interval(facts),
+    "database_bounds": lambda facts, _: capacity.database_bounds(facts),
+    "paper_bound": lambda facts, _: capacity.rank.paper_bound(facts),
+    "unfolding_rank": lambda facts, _: capacity.rank.unfolding_rank(facts, 0),
+    "slice_rank_sum": lambda facts, _: capacity.rank.slice_rank_sum(facts, 0),
+    "RankAnalysis": lambda facts, _: capacity.rank.RankAnalysis(facts).rank,
+    "verify": lambda facts, _: capacity.verify(capacity.rank_interval(DB), facts),
+    "verify_decomposition": lambda facts, _: capacity.rank.verify_decomposition(
+        facts, capacity.rank_interval(DB).decomposition()
+    ),
+    "concise_core": lambda facts, _: capacity.rank.concise_core(facts).tensor.shape,
+    "cp_estimate": lambda facts, _: capacity.cp_estimate(facts).rank,
+    "numerical_rank_estimates": lambda facts, _: capacity.rank.numerical_rank_estimates(facts),
+    "describe": lambda facts, _: str(capacity.rank.describe(facts)),
+    "dimension": lambda facts, _: str(capacity.dimension(facts, "CP", witness=False)),
+    "dimensions": lambda facts, _: len(capacity.embedding.dimensions(facts, ["CP"], witness=False)),
+    "write": lambda facts, path: capacity.database.write(facts, path / "out.nt", format="tsv"),
+    "to_pandas": lambda facts, _: capacity.database.to_pandas(facts).to_csv(),
+    "to_networkx": lambda facts, _: capacity.database.to_networkx(facts).number_of_edges(),
+    "description_length": lambda facts, _: capacity.database.description_length(facts).bits,
+    "object_entropy": lambda facts, _: capacity.database.object_entropy(facts),
+    "train": lambda facts, _: capacity.train(_layer(), facts, capacity.Recipe(epochs=2)).loss,
+    "train_many": lambda facts, _: [
+        one.loss
+        for one in capacity.layer.train_many(
+            [(_layer(), facts), (_layer(), facts)], capacity.Recipe(epochs=2)
+        )
+    ],
+    "evaluate": lambda facts, _: capacity.evaluate(_layer(), facts),
+    "memorises": lambda facts, _: capacity.evaluator.memorises(_layer(), facts, 0.5),
+    "fact_table": lambda facts, _: capacity.evaluator.fact_table(_layer(), facts).to_csv(),
+    "stored_bits": lambda facts, _: capacity.evaluator.stored_bits(_layer(), facts),
+    "certified_recall": lambda facts, _: (
+        capacity.evaluator.certified_recall(_layer(), facts, 0.6).n_proved
+    ),
+    "nonsense_pairs": lambda facts, _: capacity.evaluator.nonsense_pairs(facts).tolist(),
+    "decoded_facts": lambda facts, _: str(capacity.evaluator.decoded_facts(_layer(), facts, 0.5)),
+    "circuit_tables": lambda facts, _: len(capacity.evaluator.circuit_tables(_layer(), facts)),
+    "layer_tensor": lambda facts, _: capacity.layer.layer_tensor(_layer(), facts).L.shape,
+    "store_in_query_key": lambda facts, _: capacity.layer.store_in_query_key(facts).d_vocab,
+    "database_report": lambda facts, _: len(capacity.report.database_report(facts)),
+}
+
+
+class Edges:
+    """What another package has."""
+
+    def __init__(self) -> None:
+        self.rows = list(ROWS)
+
+
+@pytest.fixture
+def edges() -> Iterator[Edges]:
+    kind = Converter("edges", (Edges,), lambda edges: iter(edges.rows))
+    register_database_converter(kind)
+    yield Edges()
+    unregister_database_converter("edges")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_form_from_outside_is_taken_by_every_function(
+    name: str, edges: Edges, tmp_path: Path
+) -> None:
+    function = FUNCTIONS[name]
+    assert same(function(edges, tmp_path), function(DB, tmp_path))
+    # facts that can be read only once are read once
+    assert same(function(iter(ROWS), tmp_path), function(DB, tmp_path))
+
+
+def same(one: object, other: object) -> bool:
+    return repr(one) == repr(other)
+
+
+def test_a_form_has_one_converter_and_a_name_of_its_own(edges: Edges) -> None:
+    with pytest.raises(CapacityError, match="a name of its own"):
+        register_database_converter(Converter("edges", (list,), list))
+    with pytest.raises(CapacityError, match="must be a `Converter`"):
+        register_database_converter(list)  # type: ignore[arg-type]
+    with pytest.raises(CapacityError, match="There are edges, file"):
+        unregister_database_converter("nodes")
+
+
+def test_a_converter_that_gives_its_own_kind_back_is_refused() -> None:
+    class Loop:
+        pass
+
+    register_database_converter(Converter("loop", (Loop,), lambda one: one))
+    try:
+        with pytest.raises(CapacityError, match="needs a Database"):
+            as_database(Loop())
+    finally:
+        unregister_database_converter("loop")
+
+
+# tensors, of any library
+
+GHZ = [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]  # rank 2: two slices of rank 1 that aren't multiples
+
+
+def _tensors() -> dict[str, Any]:
+    from tensorly.cp_tensor import CPTensor
+
+    identity = np.eye(2)
+    return {
+        "lists": GHZ,
+        "tuples": tuple(tuple(map(tuple, slice_)) for slice_ in GHZ),
+        "array": np.array(GHZ),
+        "bools": np.array(GHZ, bool),
+        "floats": np.array(GHZ, float),
+        "fractions": np.array(GHZ, object) * Fraction(1),
+        "torch": torch.tensor(GHZ),
+        "torch floats": torch.tensor(GHZ, dtype=torch.float32, requires_grad=True),
+        "sparse torch": torch.tensor(GHZ).to_sparse(),
+        "tensorly": CPTensor((np.ones(2), [identity, identity, identity])),
+        "SparseTensor": as_tensor(GHZ),
+    }
+
+
+@pytest.mark.parametrize("name", _tensors())
+def test_every_form_of_a_tensor_is_the_same(name: str, tmp_path: Path) -> None:
+    tensor = _tensors()[name]
+    assert as_tensor(tensor) == as_tensor(GHZ)
+    interval = rank_interval(tensor)
+    assert interval == (2, 2)
+    assert verify(interval, tensor)
+    assert capacity.cp_estimate(tensor).rank == 2
+    write_tensor(as_tensor(tensor), tmp_path / "T.npy")
+    assert rank_interval(tmp_path / "T.npy") == rank_interval(str(tmp_path / "T.npy")) == (2, 2)
+
+
+def test_a_sparse_matrix_is_a_tensor_of_two_modes() -> None:
+    matrix = scipy.sparse.csr_array(np.diag([1, 2, 0]))
+    assert as_tensor(matrix).shape == (3, 3)
+    assert rank_interval(matrix) == rank_interval(scipy.sparse.coo_array(matrix)) == (2, 2)
+    assert capacity.cp_estimate(matrix).rank == 2
+
+
+@pytest.mark.parametrize(
+    "rows", [[[0, 1, 2], [3, 4, 5]], [(0, 1, 2)], np.eye(3, dtype=np.uint8),
+             torch.eye(3, dtype=torch.int64)],
+    ids=["lists", "tuple", "array", "torch"],
+)  # fmt: skip
+@pytest.mark.parametrize("call", [rank_interval, capacity.database_bounds, capacity.cp_estimate])
+def test_rows_of_three_integers_are_refused_with_both_calls(rows: Any, call: Any) -> None:
+    with pytest.raises(CapacityError, match=r"as_database\(rows\).*as_tensor\(rows\)"):
+        call(rows)
+    assert as_database(rows, multi="keep").shape != as_tensor(rows).shape or len(rows) == 3
+    # nothing else is in doubt
+    assert rank_interval(as_tensor(rows)).upper <= 3
+    assert rank_interval([[0, 1, 2, 3], [3, 4, 5, 6]]) == (2, 2)
+    assert rank_interval(np.eye(3)) == (3, 3)
+    assert rank_interval({(0, 1, 2)}) == (1, 1)
+
+
+def test_a_layer_has_an_estimate_and_no_interval() -> None:
+    layer = _layer()
+    parts = capacity.layer.layer_tensor(layer, DB)
+    for tensor in (layer, parts, parts.L, parts.L.detach().numpy()):
+        with pytest.raises(CapacityError, match=r"cp_estimate\(tensor\).*numerical_rank_estimates"):
+            rank_interval(tensor)
+        assert capacity.rank.numerical_rank_estimates(tensor).unfolding_rank > 0
+    of_layer = capacity.rank.numerical_rank_estimates(layer)
+    # all tokens in each role have those of a database in theirs among them
+    assert of_layer.unfolding_rank >= capacity.rank.numerical_rank_estimates(parts).unfolding_rank
+
+
+def test_a_tensor_from_outside_is_taken_by_every_function() -> None:
+    class Diagonal:
+        entries = (1, 2, 3)
+
+    kind = Converter("diagonal", (Diagonal,), lambda given: np.diag(given.entries))
+    register_tensor_converter(kind)
+    try:
+        for function in (rank_interval, capacity.effective_rank_interval):
+            assert function(Diagonal()) == (3, 3)
+        assert verify(rank_interval(Diagonal()), Diagonal())
+        assert capacity.cp_estimate(Diagonal()).rank == 3
+        assert capacity.database_bounds(Diagonal()).unfoldings == (3, 3)
+    finally:
+        unregister_tensor_converter("diagonal")

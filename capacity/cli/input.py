@@ -98,7 +98,7 @@ def read_input(
     raw = read_file(file, max_bytes=limits.max_bytes)
     tensor = parse_tensor(os.fspath(file), raw, limits)
     try:
-        tensor_of(tensor, "A rank")
+        tensor_of(tensor)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{file}: {error}") from None
     return Input(tensor, file.name, hashlib.sha256(raw).hexdigest())

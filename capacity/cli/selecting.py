@@ -132,6 +132,11 @@ _OPTIONS = (
         "comment", "comment", str | None,
         "What lines of comments of a table begin with, such as #; they are no rows.",
     ),
+    _Option(
+        "split", "split", str | None,
+        "What stands between the values of a table's cell of several, such as a comma; each is a "
+        "fact.",
+    ),
     _limit("max_bytes", "max-file-bytes", "Largest file to read, also as it decompresses, in bytes",
            "4 GiB"),
     _limit("max_growth", "max-growth",

@@ -1,3 +1,5 @@
+from capacity.converters import Converter as Converter
+
 from .choosing.selection import KeepOrDrop as KeepOrDrop
 from .choosing.selection import Selected as Selected
 from .choosing.selection import Selection as Selection
@@ -7,19 +9,26 @@ from .codes.lengths import PredicateCode as PredicateCode
 from .codes.lengths import description_length as description_length
 from .codes.lengths import object_entropy as object_entropy
 from .facts import Database as Database
+from .given_facts import DatabaseLike as DatabaseLike
+from .given_facts import as_database as as_database
+from .given_facts import register_database_converter as register_database_converter
+from .given_facts import unregister_database_converter as unregister_database_converter
 from .io.files.content import Text as Text
 from .io.files.formats import FileHead as FileHead
 from .io.files.formats import Format as Format
 from .io.files.formats import register_format as register_format
 from .io.files.formats import unregister_format as unregister_format
 from .io.files.several import Sources as Sources
+from .io.libraries.arrays import from_array as from_array
 from .io.libraries.arrays import from_numpy as from_numpy
+from .io.libraries.arrow import from_arrow as from_arrow
 from .io.libraries.networkx import from_networkx as from_networkx
 from .io.libraries.networkx import to_networkx as to_networkx
 from .io.libraries.pandas import from_pandas as from_pandas
 from .io.libraries.pandas import to_pandas as to_pandas
 from .io.libraries.pykeen import from_pykeen as from_pykeen
 from .io.libraries.pykeen import to_pykeen as to_pykeen
+from .io.libraries.pyoxigraph import from_pyoxigraph as from_pyoxigraph
 from .io.libraries.rdflib import from_rdflib as from_rdflib
 from .io.libraries.rdflib import to_rdflib as to_rdflib
 from .io.rdf.readers import list_graphs as list_graphs

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import get_args
 
 from capacity.checks import Seed, integer_seed, require_choice
-from capacity.database import Database
+from capacity.database.given_facts import DatabaseLike
+from capacity.database.required import require_triples
 from capacity.embedding.estimate import estimate
 from capacity.embedding.model import Model, Reason, Side
 from capacity.embedding.models import MODELS, models_of
@@ -33,7 +34,7 @@ MOST = 512
 
 
 def dimension(
-    db: Database,
+    db: DatabaseLike,
     model: str = "CP",
     task: Task = "ranking",
     *,
@@ -47,7 +48,7 @@ def dimension(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         The graph: triples, functional or not.
     model : str
         The family: linear (any model with a linear output layer), CP, DistMult, ComplEx, SimplE,
@@ -100,7 +101,7 @@ def dimension(
 
 
 def dimensions(
-    db: Database,
+    db: DatabaseLike,
     models: Iterable[str] | None = None,
     task: Task = "ranking",
     *,
@@ -114,7 +115,7 @@ def dimensions(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         The graph: triples, functional or not.
     models : iterable of str, optional
         Families; if omitted, all that can do the task.
@@ -155,6 +156,7 @@ def dimensions(
                 f"The queries (?, q, o) need a model that scores any triple; {name!r} encodes "
                 "(s, q). Ask for task='ranking', or for another model."
             )
+    db = require_triples(db, "dimension(db)")
     of = Quantities(db, QueryGraph.of(db, shared), effort, integer_seed(seed))
     return tuple(_one(of, MODELS[name], task, witness, progress) for name in names)
 

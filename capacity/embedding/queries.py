@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from capacity.database import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
@@ -49,12 +49,12 @@ class QueryGraph:
     n_entities: int
 
     @classmethod
-    def of(cls, db: Database, shared: bool | None = None) -> QueryGraph:
+    def of(cls, db: DatabaseLike, shared: bool | None = None) -> QueryGraph:
         """Number the facts of a database.
 
         Parameters
         ----------
-        db : Database
+        db : Database, or what `as_database` takes
             Triples, functional or not.
         shared : bool, optional
             Whether subjects and objects share their vectors; if omitted, they do if some entity is
@@ -74,7 +74,7 @@ class QueryGraph:
         >>> graph.shape, graph.n_entities, graph.n_queries
         ((2, 1, 2), 3, 2)
         """
-        require_triples(db, "QueryGraph.of(db)")
+        db = require_triples(db, "QueryGraph.of(db)")
         if not (shared is None or isinstance(shared, bool)):
             raise InvalidArgumentError(f"`shared` must be True, False or None; got {shared!r}.")
         facts = db.triples.astype(np.int64)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import require_choice, shown
-from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import threshold_column
@@ -163,7 +163,7 @@ def accuracy_of_logits(
 
 
 def evaluate(
-    layer: AttentionLayer, db: Database, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
+    layer: AttentionLayer, db: DatabaseLike, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
 ) -> Accuracy:
     """Measure the shares of a database's facts that a layer recalls.
 
@@ -171,7 +171,7 @@ def evaluate(
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Functional database.
     taus : iterable of float
         Thresholds on the probability, strictly between 0.5 and 1.
@@ -203,7 +203,7 @@ def evaluate(
     from capacity.layer.model.tensor import require_same_vocabulary
 
     require_choice("`over`", over, get_args(Over))
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     db.require_functional("Accuracy")
     logits = pair_logits(layer, db.token_triples[:, :2])
     if over == "objects":
@@ -211,7 +211,7 @@ def evaluate(
     return accuracy_of_logits(logits, db.token_triples[:, 2], taus)
 
 
-def memorises(layer: AttentionLayer, db: Database, tau: Threshold) -> bool:
+def memorises(layer: AttentionLayer, db: DatabaseLike, tau: Threshold) -> bool:
     """Return True if the layer tau-memorises the database: all objects have probability >= tau.
 
     Wong 2025, below equation (14).
@@ -220,7 +220,7 @@ def memorises(layer: AttentionLayer, db: Database, tau: Threshold) -> bool:
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Functional database.
     tau : float, 'argmax' or 'argmax_paper'
         Threshold on the probability; 0.5 stands for a probability above one half.
@@ -254,7 +254,7 @@ def memorises(layer: AttentionLayer, db: Database, tau: Threshold) -> bool:
 
 
 def fact_table(
-    layer: AttentionLayer, db: Database, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
+    layer: AttentionLayer, db: DatabaseLike, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
 ) -> pd.DataFrame:
     """Tabulate how a layer recalls each fact of a database.
 
@@ -302,7 +302,7 @@ def fact_table(
     taus = tuple(taus)
     for tau in taus:
         check_tau(tau)
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     db.require_functional("A table of facts")
     logits, targets = pair_logits(layer, db.token_triples[:, :2]), db.token_triples[:, 2]
     candidates = np.arange(db.n_tokens)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from capacity.checks import require_choice, shown
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 def decoded_facts(
     layer: AttentionLayer,
-    db: Database,
+    db: DatabaseLike,
     tau: Threshold = "argmax_paper",
     *,
     nonsense: bool = False,
@@ -51,7 +52,7 @@ def decoded_facts(
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Database whose pairs (k, q) are queried.
     tau : float, 'argmax' or 'argmax_paper'
         Criterion for v: a probability of at least tau (above one half for 0.5), the only largest
@@ -85,7 +86,7 @@ def decoded_facts(
     from capacity.layer.model.tensor import require_same_vocabulary
 
     check_threshold(tau)
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     pairs = np.unique(db.token_triples[:, :2].astype(np.int64), axis=0)
     if nonsense:
         pairs = np.concatenate([pairs, nonsense_pairs(db)])
@@ -164,7 +165,7 @@ class CompletionArtefacts:
 
 def completion_artefacts(
     layer: AttentionLayer,
-    db: Database,
+    db: DatabaseLike,
     *,
     thresholds: Iterable[Threshold] = THRESHOLDS,
     among: Among = "roles",
@@ -179,7 +180,7 @@ def completion_artefacts(
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Facts that the layer was taught.
     thresholds : iterable of float, 'argmax' or 'argmax_paper'
         A triple is asserted if its object passes: alone has the largest logit (``argmax``), has a
@@ -225,12 +226,12 @@ def completion_artefacts(
     """
     from capacity.layer.model.tensor import require_same_vocabulary
 
-    require_triples(db, "completion_artefacts(layer, db)")
+    db = require_triples(db, "completion_artefacts(layer, db)")
     require_choice("`among`", among, get_args(Among))
     asked = tuple(thresholds)
     for threshold in asked:
         check_threshold(threshold)
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     facts = db.token_triples.astype(np.int64)
     silent = _token(db, unknown)
     objects = db.object_ids[db.object_ids != silent]

@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError
 from capacity.layer.recall import pair_logits
 
@@ -125,14 +126,14 @@ class StoredBits:
         }
 
 
-def stored_bits(layer: AttentionLayer, db: Database) -> StoredBits:
+def stored_bits(layer: AttentionLayer, db: DatabaseLike) -> StoredBits:
     """Measure how many bits of a database a layer stores, in both conventions.
 
     Parameters
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Functional database.
 
     Returns
@@ -161,7 +162,7 @@ def stored_bits(layer: AttentionLayer, db: Database) -> StoredBits:
     """
     from capacity.layer.model.tensor import require_same_vocabulary
 
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     db.require_functional("Stored bits")
     facts = db.token_triples
     if not len(facts):

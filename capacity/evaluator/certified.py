@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import require_integer
-from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.recall import check_tau
@@ -254,7 +254,7 @@ class CertifiedRecall:
 
 def certified_recall(
     layer: AttentionLayer,
-    db: Database,
+    db: DatabaseLike,
     tau: float,
     *,
     precision: int = 128,
@@ -272,7 +272,7 @@ def certified_recall(
     ----------
     layer : AttentionLayer
         A plain layer (no norm, bias or positions) with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Functional database.
     tau : float
         Threshold on the probability, strictly between 0.5 and 1; the real number that it is as a
@@ -309,7 +309,7 @@ def certified_recall(
     """
     from capacity.layer.model.tensor import require_same_vocabulary
 
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     if not layer.config.is_plain:
         raise InvalidArgumentError(
             "`layer` must be plain, without norm, bias and positions, to be certified; got "

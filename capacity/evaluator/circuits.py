@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from capacity.checks import require_integer
 from capacity.database.choosing.lookup import position
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
@@ -35,7 +36,7 @@ MAX_SHOWN = 1_000_000
 
 
 def circuit_tables(
-    layer: AttentionLayer, db: Database, *, tokens: Iterable[Term | str] | None = None
+    layer: AttentionLayer, db: DatabaseLike, *, tokens: Iterable[Term | str] | None = None
 ) -> dict[str, pd.DataFrame]:
     """Tabulate the circuits of a layer, labelled by tokens.
 
@@ -43,7 +44,7 @@ def circuit_tables(
     ----------
     layer : AttentionLayer
         Layer without norm, bias or positions, with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Database that names the tokens, and tells subjects, predicates and objects.
     tokens : iterable of Term or str, optional
         The tokens to keep, by names that `Database` knows; all of them if omitted.
@@ -80,7 +81,7 @@ def circuit_tables(
     from capacity.layer.model.attention_layer import AttentionLayer
     from capacity.layer.model.tensor import require_same_vocabulary
 
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     layer.require_plain()
     chosen = None if tokens is None else _ids_of(db, tokens)
     subjects, predicates, objects = (
@@ -165,7 +166,7 @@ class PairAnswer:
 
 def pair_answer(
     layer: AttentionLayer,
-    db: Database,
+    db: DatabaseLike,
     subject: Term | str,
     predicate: Term | str,
     *,
@@ -177,7 +178,7 @@ def pair_answer(
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Database that names the tokens.
     subject, predicate : Term or str
         The pair, by names that `Database` knows; it may lie outside the domain.
@@ -214,7 +215,7 @@ def pair_answer(
 
     from capacity.layer.model.tensor import require_same_vocabulary
 
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     most = require_integer("most", most, least=1, most=MAX_SHOWN)
     k = position(subject, db.subjects, db.prefixes, lambda: db.labels, "subject")
     q = position(predicate, db.predicates, db.prefixes, lambda: db.labels, "predicate")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.display import brief, briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import TAUS, accuracy_of_logits
@@ -137,7 +137,7 @@ def layer_terms(layer: AttentionLayer, pairs: NDArray[np.integer]) -> LayerTerms
 
 
 def term_accuracy(
-    layer: AttentionLayer, db: Database, *, by_head: bool = False, taus: Iterable[float] = TAUS
+    layer: AttentionLayer, db: DatabaseLike, *, by_head: bool = False, taus: Iterable[float] = TAUS
 ) -> pd.DataFrame:
     """Measure the accuracy of every partial sum of a layer's terms.
 
@@ -145,7 +145,7 @@ def term_accuracy(
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Functional database.
     by_head : bool
         Count each head's terms separately, not their sums over heads.
@@ -183,7 +183,7 @@ def term_accuracy(
     from capacity.transformer.residual.partial_sums import subsets
 
     taus = tuple(taus)
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     db.require_functional("Accuracy")
     triples = db.token_triples
     terms = layer_terms(layer, triples[:, :2]).named(by_head=by_head)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from capacity.checks import Seed, generator
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.database.terms.term import label
 from capacity.display import briefly_shown
@@ -58,13 +59,13 @@ class NonsenseAnswers:
 
 
 def nonsense_pairs(
-    db: Database, *, n_queries: int | None = None, seed: Seed = 0
+    db: DatabaseLike, *, n_queries: int | None = None, seed: Seed = 0
 ) -> NDArray[np.int64]:
     """List or sample the pairs of a subject and a predicate outside the domain.
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Database, functional or not.
     n_queries : int, optional
         Number of pairs to draw without replacement; by default, or if there are fewer, all pairs.
@@ -87,7 +88,7 @@ def nonsense_pairs(
     >>> [[str(db.tokens[i]) for i in pair] for pair in nonsense_pairs(db)]
     [['a', 'q'], ['b', 'p']]
     """
-    require_triples(db, "nonsense_pairs(db)")
+    db = require_triples(db, "nonsense_pairs(db)")
     if n_queries is not None and n_queries < 1:
         raise InvalidArgumentError(f"`n_queries` must be at least 1; got {n_queries}.")
     n_subjects, n_predicates, _ = db.shape
@@ -101,7 +102,7 @@ def nonsense_pairs(
 
 
 def with_unknown(
-    db: Database,
+    db: DatabaseLike,
     share: float,
     *,
     token: str = "unknown",
@@ -114,7 +115,7 @@ def with_unknown(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts to extend.
     share : float
         Share of the nonsense pairs that get a fact, above 0 and at most 1; at least one pair does.
@@ -140,7 +141,7 @@ def with_unknown(
     >>> with_unknown(db, 0.5)
     Database(3 triples: 2 subjects x 2 predicates x 3 objects, 7 tokens; functional)
     """
-    require_triples(db, "with_unknown(db, share)")
+    db = require_triples(db, "with_unknown(db, share)")
     if not 0 < share <= 1:
         raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {share}.")
     unknown = label(token)
@@ -163,7 +164,7 @@ def with_unknown(
 
 def nonsense_answers(
     layer: AttentionLayer,
-    db: Database,
+    db: DatabaseLike,
     *,
     tau: float = 0.95,
     n_queries: int | None = None,
@@ -175,7 +176,7 @@ def nonsense_answers(
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Database that defines the nonsense queries.
     tau : float
         Probability that counts as an answer, strictly between 0.5 and 1.
@@ -207,7 +208,7 @@ def nonsense_answers(
     from capacity.layer.model.tensor import require_same_vocabulary
 
     check_tau(tau)
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     pairs = nonsense_pairs(db, n_queries=n_queries, seed=seed)
     z = pair_logits(layer, pairs) if len(pairs) else np.zeros((0, db.n_tokens))
     if not len(pairs) or not np.isfinite(z).all():

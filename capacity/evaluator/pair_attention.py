@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer
 
 
-def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
+def attention_of_pairs(layer: AttentionLayer, db: DatabaseLike) -> pd.DataFrame:
     """Tabulate the attention of each head at each pair, and whether the output determines it.
 
     A head's attention after (k, q) is one number, a^h, and the output depends on it through
@@ -31,7 +31,7 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
     ----------
     layer : AttentionLayer
         Layer without layer norm, with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Database whose pairs (k, q) are queried.
 
     Returns
@@ -62,7 +62,7 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
     from capacity.layer.model.tensor import require_same_vocabulary
     from capacity.transformer.effective.attention import effective_attention
 
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     if layer.config.layer_norm:
         raise InvalidArgumentError(
             "Attention can be read off logits that are linear in it: the layer must have no norm; "
@@ -94,7 +94,7 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
     )
 
 
-def query_key_freedom(layer: AttentionLayer, db: Database) -> pd.DataFrame:
+def query_key_freedom(layer: AttentionLayer, db: DatabaseLike) -> pd.DataFrame:
     """Count the directions of W_Q and W_K that change attention for nonsense queries alone.
 
     Attention after (k, q) depends on W_Q^h and W_K^h through x_q W_Q^h W_K^h (x_k - x_q)^T, with x
@@ -107,7 +107,7 @@ def query_key_freedom(layer: AttentionLayer, db: Database) -> pd.DataFrame:
     ----------
     layer : AttentionLayer
         Layer without norm, bias or positions, with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         The facts.
 
     Returns
@@ -136,7 +136,7 @@ def query_key_freedom(layer: AttentionLayer, db: Database) -> pd.DataFrame:
 
     from capacity.layer.model.tensor import require_same_vocabulary
 
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     layer.require_plain()
     inside = np.zeros(db.shape[:2], dtype=bool)
     inside[tuple(db.triples[:, :2].T)] = True

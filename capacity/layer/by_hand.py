@@ -51,6 +51,7 @@ import torch
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.attention_layer import AttentionLayer
@@ -66,7 +67,7 @@ FACTS_AT_ONCE = 4096
 
 
 def store_in_query_key(
-    db: Database, tau: float = 0.99, *, dtype: torch.dtype = torch.float64
+    db: DatabaseLike, tau: float = 0.99, *, dtype: torch.dtype = torch.float64
 ) -> AttentionLayer:
     """Write facts into attention: one head, or two if some token is subject and predicate.
 
@@ -83,7 +84,7 @@ def store_in_query_key(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         A functional database.
     tau : float
         Least probability of every fact's object, strictly between 0.5 and 1.
@@ -110,7 +111,7 @@ def store_in_query_key(
     >>> layer.config.name
     'd3-h1-qk2-vo1'
     """
-    require_triples(db, "store_in_query_key(db)")
+    db = require_triples(db, "store_in_query_key(db)")
     codes = _Codes.of(db, tau)
     k, q, n = codes.k, codes.q, len(db.predicate_ids)
     config = query_key_config(db)
@@ -143,7 +144,7 @@ def store_in_query_key(
 
 
 def store_in_value_output(
-    db: Database, tau: float = 0.99, *, dtype: torch.dtype = torch.float64
+    db: DatabaseLike, tau: float = 0.99, *, dtype: torch.dtype = torch.float64
 ) -> AttentionLayer:
     """Write facts into values: a head for each predicate, two if some token has both roles.
 
@@ -179,7 +180,7 @@ def store_in_value_output(
     >>> store_in_value_output(db).config.name
     'd5-h2-qk1-vo1'
     """
-    require_triples(db, "store_in_value_output(db)")
+    db = require_triples(db, "store_in_value_output(db)")
     codes = _Codes.of(db, tau)
     k, q, n = codes.k, codes.q, len(db.predicate_ids)
     if not codes.in_both_roles.any():

@@ -75,6 +75,7 @@ from scipy.special import betainc, gammaln
 
 from capacity.checks import Seed, generator, require_affordable, require_integer, shown
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
@@ -346,7 +347,7 @@ SPARE = 1.25
 
 
 def random_gate_layer(
-    db: Database, config: LayerConfig, tau: float = 0.99, *, seed: Seed = 0
+    db: DatabaseLike, config: LayerConfig, tau: float = 0.99, *, seed: Seed = 0
 ) -> AttentionLayer:
     """Write facts into W_V, W_O and W_U, with W_E, W_Q and W_K drawn at random.
 
@@ -356,7 +357,7 @@ def random_gate_layer(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         A functional database.
     config : LayerConfig
         Sizes of a plain layer with d_model >= 2.
@@ -389,7 +390,7 @@ def random_gate_layer(
     """
     from capacity.layer.model.attention_layer import AttentionLayer
 
-    require_triples(db, "random_gate_layer(db, config)")
+    db = require_triples(db, "random_gate_layer(db, config)")
     db.require_functional("Writing facts into weights")
     if not 0.5 < tau < 1:
         raise InvalidArgumentError(f"`tau` must lie strictly between 0.5 and 1; got {tau}.")

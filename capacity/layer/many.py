@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from capacity.checks import Seed, generator, shown
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
+from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.engines.engine import Engine, RunMany, Workload, loaded
 from capacity.layer.engines.registry import Compute
@@ -27,7 +29,7 @@ from capacity.layer.training import engine_of, forget_gradients, held_still
 
 
 def train_many(
-    tasks: Sequence[tuple[AttentionLayer, Database]],
+    tasks: Sequence[tuple[AttentionLayer, DatabaseLike]],
     recipe: Recipe | None = None,
     compute: Compute | None = None,
     *,
@@ -108,13 +110,20 @@ def train_many(
     apart = seeds is None
     seeds = [0] * len(tasks) if seeds is None else seeds
     _require_apart(tasks, seeds, threads)
-    found = [engine_of(layer, db, recipe, compute) for layer, db in tasks]
-    for layer, _ in tasks:
+    # facts that several tasks share are made a database once, for they may be read only once
+    facts = {id(db): db for _, db in tasks}
+    made = {
+        key: require_triples(db, "train_many(tasks) with a layer and its facts in each task")
+        for key, db in facts.items()
+    }
+    pairs = [(layer, made[id(db)]) for layer, db in tasks]
+    found = [engine_of(layer, db, recipe, compute) for layer, db in pairs]
+    for layer, _ in pairs:
         forget_gradients(layer)
     rngs = [generator(seed) for seed in seeds]
     jobs = [
         Job(layer, db, engine, work, rng)
-        for (layer, db), (engine, work), rng in zip(tasks, found, rngs, strict=True)
+        for (layer, db), (engine, work), rng in zip(pairs, found, rngs, strict=True)
     ]
     if asked.most == 1:
         return _trained(jobs, recipe, threads)
@@ -225,7 +234,7 @@ def _trained(jobs: Sequence[Job], recipe: Recipe, threads: int) -> list[Training
 
 
 def _require_apart(
-    tasks: Sequence[tuple[AttentionLayer, Database]],
+    tasks: Sequence[tuple[AttentionLayer, DatabaseLike]],
     seeds: Sequence[Seed],
     threads: int,
 ) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 
 from capacity.checks import Seed, generator, require_integer, shown
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.engines.engine import Engine, Workload, loaded
 from capacity.layer.engines.proof import require_proven
@@ -27,7 +28,7 @@ from capacity.progress import Progress
 
 def train(
     layer: AttentionLayer,
-    db: Database,
+    db: DatabaseLike,
     recipe: Recipe | None = None,
     compute: Compute | None = None,
     *,
@@ -44,7 +45,7 @@ def train(
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``. Weights that require no gradient, such as W_E after
         ``layer.W_E.requires_grad_(False)``, stay as they are, as do those that the recipe freezes.
-    db : Database
+    db : Database, or what `as_database` takes
         A functional database.
     recipe : Recipe, optional
         Hyperparameters; the defaults of `Recipe` if omitted.
@@ -98,6 +99,7 @@ def train(
     True
     """
     recipe = recipe or Recipe()
+    db = require_same_vocabulary(layer, db)
     engine, _ = engine_of(layer, db, recipe, compute)
     if watch_at:
         _require_watched(watch_at, watch, engine)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.terms.term import Term
 from capacity.evaluator.circuits import PairAnswer, circuit_tables, pair_answer
 from capacity.optional import needed_by
@@ -32,7 +32,7 @@ _CHOOSE = "Choose some tokens: `tokens` takes their names."
 
 def plot_circuits(
     layer: AttentionLayer,
-    db: Database,
+    db: DatabaseLike,
     *,
     tokens: Iterable[Term | str] | None = None,
     title: str = "",
@@ -47,7 +47,7 @@ def plot_circuits(
     ----------
     layer : AttentionLayer
         Layer without norm, bias or positions, with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Database that names the tokens, and tells subjects, predicates and objects.
     tokens : iterable of Term or str, optional
         The tokens to show, by names that `Database` knows; all of them if omitted.
@@ -131,7 +131,7 @@ def plot_circuits(
 
 def plot_pair(
     layer: AttentionLayer,
-    db: Database,
+    db: DatabaseLike,
     subject: Term | str,
     predicate: Term | str,
     *,
@@ -144,7 +144,7 @@ def plot_pair(
     ----------
     layer : AttentionLayer
         Layer with ``d_vocab == db.n_tokens``.
-    db : Database
+    db : Database, or what `as_database` takes
         Database that names the tokens.
     subject, predicate : Term or str
         The pair, by names that `Database` knows; it may lie outside the domain.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
@@ -28,7 +29,7 @@ ACROSS = 3
 
 
 def plot_database(
-    db: Database, *, title: str = "", path: str | os.PathLike[str] | None = None
+    db: DatabaseLike, *, title: str = "", path: str | os.PathLike[str] | None = None
 ) -> Figure:
     """Draw a small database as tables, with its triples as sentences below.
 
@@ -37,7 +38,7 @@ def plot_database(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Triples, of which at most 60 can be read.
     title : str
         Title of the figure.
@@ -69,7 +70,7 @@ def plot_database(
     with needed_by("plot_database"):
         from matplotlib.figure import Figure
 
-    require_triples(db, "plot_database(db)")
+    db = require_triples(db, "plot_database(db)")
     if not 0 < db.n_triples <= MOST_FACTS:
         raise InvalidArgumentError(
             f"A figure of a database must have 1 to {MOST_FACTS} facts, or it can't be read; got "

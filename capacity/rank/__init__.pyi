@@ -32,6 +32,7 @@ from .effort import Limit as Limit
 from .effort import Limits as Limits
 from .factors import Factors as Factors
 from .factors import verify_decomposition as verify_decomposition
+from .given import FactsOrTensor as FactsOrTensor
 from .interval import RankInterval as RankInterval
 from .method import Component as Component
 from .method import Cost as Cost

@@ -19,10 +19,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from capacity.checks import Seed, integer_seed, require_choice
-from capacity.database.facts import Database
 from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.interval import RankInterval
 from capacity.rank.method import Method
 from capacity.rank.reductions.subtensor import Finding
@@ -36,7 +36,6 @@ from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
 from capacity.rank.verifier.named import name_of, tensor_of
-from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import is_complete
 
 INTERRUPTED = ("interrupted before the search was over",)
@@ -49,8 +48,10 @@ class RankAnalysis:
 
     Parameters
     ----------
-    of : Database or SparseTensor
-        A database, functional or not, or a tensor of integers of order 2 or more.
+    of : Database, SparseTensor, path, table, graph or array
+        A database, functional or not, or facts that `capacity.database.as_database` makes one of,
+        multi-valued pairs kept; or a tensor of integers of order 2 or more, or an array, lists or a
+        file that `capacity.tensor.as_tensor` makes one of.
     effort : {'quick', 'standard', 'thorough'}
         Work for components that are still open. On small databases `quick` takes about 1 s,
         `standard` 30 s, `thorough` minutes. Work is counted in steps, so a seed gives the same
@@ -78,6 +79,7 @@ class RankAnalysis:
     --------
     Example 2.4 of the paper has rank 5 and effective rank 1:
 
+    >>> from capacity import Database
     >>> facts = [(k, q, "v") for k, q in zip("abcde", "fghij")]
     >>> analysis = RankAnalysis(Database.from_triples(facts))
     >>> analysis.bounds.paper, str(analysis.rank), str(analysis.effective_rank)
@@ -86,7 +88,7 @@ class RankAnalysis:
 
     def __init__(
         self,
-        of: Database | SparseTensor,
+        of: FactsOrTensor,
         *,
         effort: Effort = "quick",
         seed: Seed = 0,
@@ -94,8 +96,8 @@ class RankAnalysis:
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
-        self.tensor = tensor_of(of, "An analysis of ranks, such as rank_interval(db),")
-        self._of = of
+        self._of = given_of(of, "An analysis of ranks, such as rank_interval(of),")
+        self.tensor = tensor_of(self._of)
         self._effort: Effort = effort
         self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
         self._methods, self._progress = chosen(methods), progress
@@ -205,7 +207,7 @@ class RankAnalysis:
 
 
 def rank_interval(
-    of: Database | SparseTensor,
+    of: FactsOrTensor,
     *,
     effort: Effort = "quick",
     seed: Seed = 0,
@@ -216,8 +218,10 @@ def rank_interval(
 
     Parameters
     ----------
-    of : Database or SparseTensor
-        A database, functional or not, or a tensor of integers of order 2 or more.
+    of : Database, SparseTensor, path, table, graph or array
+        A database, functional or not, or facts that `capacity.database.as_database` makes one of,
+        multi-valued pairs kept; or a tensor of integers of order 2 or more, or an array, lists or a
+        file that `capacity.tensor.as_tensor` makes one of.
     effort : {'quick', 'standard', 'thorough'}
         Work for what is still open; on small databases about 1 s, 30 s, or minutes, and about a
         minute at 'standard' on graphs of hundreds of thousands of facts.
@@ -236,16 +240,20 @@ def rank_interval(
     Raises
     ------
     InvalidTypeError, InvalidArgumentError
-        If `of` is neither a database nor a tensor, or an option isn't valid.
+        If `of` is neither facts nor a tensor, or rows of three integers, which may be either; if an
+        entry isn't an integer; or an option isn't valid.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget.
 
     Examples
     --------
+    >>> from capacity import Database
     >>> facts = [(k, q, "v") for k in "abc" for q in "pq"]
     >>> interval = rank_interval(Database.from_triples(facts))
     >>> print(interval)
     [1, 1]
+    >>> rank_interval(facts) == interval, rank_interval([[1, 2], [2, 4]]) == (1, 1)
+    (True, True)
     >>> interval.explanation
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
@@ -253,7 +261,7 @@ def rank_interval(
 
 
 def effective_rank_interval(
-    of: Database | SparseTensor,
+    of: FactsOrTensor,
     *,
     effort: Effort = "quick",
     seed: Seed = 0,
@@ -264,8 +272,10 @@ def effective_rank_interval(
 
     Parameters
     ----------
-    of : Database or SparseTensor
-        A database, functional or not, or a tensor of integers of order 2 or more.
+    of : Database, SparseTensor, path, table, graph or array
+        A database, functional or not, or facts that `capacity.database.as_database` makes one of,
+        multi-valued pairs kept; or a tensor of integers of order 2 or more, or an array, lists or a
+        file that `capacity.tensor.as_tensor` makes one of.
     effort, seed, methods, progress : optional
         As for `rank_interval`.
 
@@ -281,6 +291,7 @@ def effective_rank_interval(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> facts = [(k, q, "v") for k, q in zip("abcde", "fghij")]
     >>> print(effective_rank_interval(Database.from_triples(facts)))
     [1, 1]

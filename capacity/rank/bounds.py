@@ -50,7 +50,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import require_integer, shown
-from capacity.database.facts import Database
 from capacity.display import table
 from capacity.errors import InvalidArgumentError
 from capacity.exact.ranks import (
@@ -61,9 +60,9 @@ from capacity.exact.ranks import (
     sparse_rank_by_group,
 )
 from capacity.exact.types import Indices
+from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.coordinates import compacted, distinct
-from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import (
     component_labels,
     slice_modes,
@@ -129,7 +128,7 @@ def _distinct(y: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.bincount(distinct(y * size + x) // size, minlength=y.max(initial=-1) + 1)
 
 
-def paper_bound(of: Database | SparseTensor) -> int:
+def paper_bound(of: FactsOrTensor) -> int:
     """Database rank bound as the paper counts it, min(sum_k |V_k|, sum_q |V_q|).
 
     An upper bound of the rank of any database (Wong 2025, Proposition 2.1) and of any tensor of
@@ -153,17 +152,18 @@ def paper_bound(of: Database | SparseTensor) -> int:
 
     Examples
     --------
+    >>> from capacity import Database
     >>> paper_bound(Database.from_triples([("a", "p", "x"), ("b", "p", "x")]))
     1
     """
-    tensor = tensor_of(of, "paper_bound(of)")
+    tensor = tensor_of(given_of(of, "paper_bound(of)"))
     if tensor.order != 3:
         return tuple_bound(tensor.indices)
     at, n = tensor.indices, tensor.shape[2]
     return min(len(distinct(at[:, mode] * n + at[:, 2])) for mode in (0, 1))
 
 
-def slice_rank_sum(of: Database | SparseTensor, *modes: int) -> int:
+def slice_rank_sum(of: FactsOrTensor, *modes: int) -> int:
     """Sum of the ranks of all matrix slices: an upper bound of the rank.
 
     Parameters
@@ -190,11 +190,12 @@ def slice_rank_sum(of: Database | SparseTensor, *modes: int) -> int:
 
     Examples
     --------
+    >>> from capacity import Database
     >>> db = Database.from_triples([(k, q, "v") for k in "ab" for q in "pq"])
     >>> [slice_rank_sum(db, mode) for mode in (0, 1, 2)]
     [2, 2, 1]
     """
-    tensor = tensor_of(of, "slice_rank_sum(of, mode)")
+    tensor = tensor_of(given_of(of, "slice_rank_sum(of, mode)"))
     for mode in modes:
         require_integer("mode", mode, least=0, most=tensor.order - 1)
     if tuple(sorted(modes)) not in slice_modes(tensor.order):
@@ -205,7 +206,7 @@ def slice_rank_sum(of: Database | SparseTensor, *modes: int) -> int:
     return slices_rank(tensor, tuple(sorted(modes)))
 
 
-def unfolding_rank(of: Database | SparseTensor, mode: int) -> int:
+def unfolding_rank(of: FactsOrTensor, mode: int) -> int:
     """Rank of the mode-`mode` unfolding: a lower bound of the rank.
 
     Parameters
@@ -234,11 +235,12 @@ def unfolding_rank(of: Database | SparseTensor, mode: int) -> int:
     --------
     The W state has rank 3, and unfoldings of rank 2:
 
+    >>> from capacity import Database
     >>> w = Database.from_triples([("a", "p", "y"), ("a", "q", "x"), ("b", "p", "x")])
     >>> [unfolding_rank(w, mode) for mode in (0, 1, 2)]
     [2, 2, 2]
     """
-    tensor = tensor_of(of, "unfolding_rank(of, mode)")
+    tensor = tensor_of(given_of(of, "unfolding_rank(of, mode)"))
     require_integer("mode", mode, least=0, most=tensor.order - 1)
     return sparse_rank(*unfolding_entries(tensor, mode), tensor.values)
 
@@ -298,7 +300,7 @@ class Bounds:
         return tuple(self.unfoldings_by_component.sum(axis=0).tolist())
 
 
-def database_bounds(of: Database | SparseTensor) -> Bounds:
+def database_bounds(of: FactsOrTensor) -> Bounds:
     """Compute the bounds of the rank that need no search, with the minors that prove them.
 
     Parameters
@@ -322,12 +324,14 @@ def database_bounds(of: Database | SparseTensor) -> Bounds:
 
     Examples
     --------
+    >>> from capacity import Database
     >>> facts = [("a", "p", "x"), ("a", "q", "y"), ("b", "p", "y")]
     >>> b = database_bounds(Database.from_triples(facts))
     >>> b.slices, b.unfoldings
     ((3, 3, 3), (2, 2, 2))
     """
-    tensor = tensor_of(of, "database_bounds(of)")
+    of = given_of(of, "database_bounds(of)")
+    tensor = tensor_of(of)
     component = component_labels(tensor)
     slices = [
         sparse_rank_by_group(*stacked_slice_entries(tensor, fixed)[:2], component, tensor.values)

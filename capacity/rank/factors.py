@@ -28,6 +28,7 @@ from capacity.exact.types import vector
 from capacity.optional import needed_by
 from capacity.rank.coefficients import AlgebraicNumber
 from capacity.rank.conventions import of_transposed, sides_of_product, transposed_product
+from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.checker import Verdict, verify
@@ -142,9 +143,7 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
     return Factors(tuple(matrices))
 
 
-def verify_decomposition(
-    of: Database | SparseTensor, factors: Factors | CPTensor | Sequence[Any]
-) -> Verdict:
+def verify_decomposition(of: FactsOrTensor, factors: Factors | CPTensor | Sequence[Any]) -> Verdict:
     """Check exactly that a decomposition adds up to a tensor, entry by entry.
 
     Parameters
@@ -181,7 +180,8 @@ def verify_decomposition(
     >>> verify_decomposition(complex_numbers(), [A, A, A]).proved
     False
     """
-    tensor = tensor_of(of, "verify_decomposition(of, factors)")
+    of = given_of(of, "verify_decomposition(of, factors)")
+    tensor = tensor_of(of)
     matrices = _checked(factors, tensor.shape)
     verdict = _verdict(of, matrices)
     if verdict.proved or (sides := sides_of_product(tensor)) is None:

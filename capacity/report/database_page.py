@@ -13,6 +13,7 @@ from capacity.checks import Seed, integer_seed
 from capacity.database.describing.advice import flags, named
 from capacity.database.describing.dataset import Description, describe
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.embedding.families import dimensions
 from capacity.embedding.results.page import reason_in_words
@@ -95,7 +96,7 @@ class _Saving:
 
 
 def database_report(
-    db: Database,
+    db: DatabaseLike,
     *,
     effort: Effort = "quick",
     seed: Seed = 0,
@@ -111,7 +112,7 @@ def database_report(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts of arity 3, functional or not.
     effort : {'quick', 'standard', 'thorough'}
         Work for the rank and for dimensions; no witness is trained.
@@ -145,7 +146,7 @@ def database_report(
     >>> page[:15], "<script src" in page
     ('<!DOCTYPE html>', False)
     """
-    require_triples(db, "database_report(db)")
+    db = require_triples(db, "database_report(db)")
     description, start = describe(db), integer_seed(seed)
     analysis = RankAnalysis(db, effort=effort, seed=start, progress=progress)
     interval = analysis.rank.uninterrupted()

@@ -68,6 +68,11 @@ def counted_reading(call: str, options: Mapping[str, Any]) -> Reading:
             f"Facts of 3 columns are counted out of core; got {reading.of_table.arity}. Choose 3 "
             "with `columns`, the object's last."
         )
+    if reading.split is not None:
+        raise InvalidArgumentError(
+            "Cells of several values are split where facts are loaded, and not out of core; got "
+            f"split={reading.split!r:.20}. Load the file: capacity.load(path, split=...)."
+        )
     # facts of any number are counted
     return replace(reading, max_bytes=sys.maxsize)
 

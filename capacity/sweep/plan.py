@@ -85,7 +85,8 @@ class Run:
     starts: Starts = ONE_START
 
     def __post_init__(self) -> None:
-        require_triples(self.database, "A run of a sweep")
+        database = require_triples(self.database, "A run of a sweep")
+        object.__setattr__(self, "database", database)
         held_at = self.starts.held_at
         # the column of 0.5 is always there
         more = () if isinstance(held_at, str) or held_at == 0.5 else (held_at,)

@@ -3,6 +3,7 @@
 ===============================================  =================================================
 `SparseTensor`                                   a tensor, which can be added, subtracted, scaled
 `from_dense`, `from_coo`, `from_fractions`       make one of arrays, of entries, of fractions
+`as_tensor`                                      whatever a tensor is given as
 `read_tensor`, `write_tensor`                    files: ``.npy`` and FROSTT's ``.tns``
 `direct_sum`, `kronecker`, `outer`               join tensors
 `simple_tensor`, `from_factors`                  tensors of rank one, and sums of them

@@ -1,8 +1,14 @@
+from capacity.converters import Converter as Converter
+
 from .dense import from_coo as from_coo
 from .dense import from_dense as from_dense
 from .dense import from_fractions as from_fractions
 from .files import read_tensor as read_tensor
 from .files import write_tensor as write_tensor
+from .given_tensors import TensorLike as TensorLike
+from .given_tensors import as_tensor as as_tensor
+from .given_tensors import register_tensor_converter as register_tensor_converter
+from .given_tensors import unregister_tensor_converter as unregister_tensor_converter
 from .known import KNOWN_RANKS as KNOWN_RANKS
 from .known import KnownTensor as KnownTensor
 from .operations import direct_sum as direct_sum

@@ -12,11 +12,11 @@ from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, TensorFormatError
 from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, Growing, Limits
 from capacity.safe_files import read_file, write_whole
-from capacity.tensor.archives import MATRIX_MARKET, ZIP, parse_mtx, parse_npz
 from capacity.tensor.coordinates import BUDGET, LARGEST_ORDER
-from capacity.tensor.npy import MAGIC, npy_bytes, parse_npy
+from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP, parse_mtx, parse_npz
+from capacity.tensor.formats.npy import MAGIC, npy_bytes, parse_npy
+from capacity.tensor.formats.tns import parse_tns, tns_text
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.tns import parse_tns, tns_text
 
 _DEFAULT = Limits()
 _MATLAB = (

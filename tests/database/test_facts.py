@@ -72,9 +72,11 @@ def test_a_row_without_three_cells_is_named(row: object) -> None:
         Database.from_triples([("a", "b", "c"), row])  # type: ignore[list-item]
 
 
-def test_a_number_is_no_term() -> None:
-    with pytest.raises(TypeError, match=r"got 3 of type int.*str\(x\)"):
-        Database.from_triples([("a", "b", 3)])
+def test_an_integer_is_a_label_and_no_other_number_is_a_term() -> None:
+    assert Database.from_triples([("a", "b", 3)]) == Database.from_triples([("a", "b", "3")])
+    for number, name in ((3.0, "float"), (True, "bool")):
+        with pytest.raises(TypeError, match=rf"got {number} of type {name}.*str\(x\)"):
+            Database.from_triples([("a", "b", number)])
 
 
 def test_no_facts_are_no_database() -> None:

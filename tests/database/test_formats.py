@@ -149,12 +149,13 @@ def test_cells_stay_what_they_are(tmp_path: Path) -> None:
     assert db("c", "p").text == ""
 
 
-def test_a_frame_may_have_other_columns_but_only_text() -> None:
+def test_a_frame_may_have_other_columns_and_no_cell_without_a_value() -> None:
     frame = pd.DataFrame({"object": ["x"], "note": [1], "subject": ["a"], "predicate": ["p"]})
     assert from_pandas(frame)("a", "p") == label("x")
-    with pytest.raises(TypeError, match=r"row 0 holds 1 of type int.*astype"):
-        from_pandas(frame.assign(object=1))
-    with pytest.raises(TypeError, match="drop or fill"):
+    assert from_pandas(frame.assign(object=1))("a", "p") == label("1")
+    with pytest.raises(TypeError, match=r"holds \[1\] of type list\. .*explode"):
+        from_pandas(frame.assign(object=pd.Series([[1]])))
+    with pytest.raises(ValueError, match=r"a cell is missing\. Drop the row or fill it"):
         from_pandas(frame.assign(object=[float("nan")]))
     with pytest.raises(ValueError, match="three columns"):
         from_pandas(frame[["subject", "object"]])

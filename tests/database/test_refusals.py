@@ -47,7 +47,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a row that is a number": (lambda: Database.from_triples([7]), "row 0 is 7"),  # type: ignore
     "a long row": (lambda: Database.from_triples([(LONG, LONG)]), "row 0 is"),
-    "a number for a term": (lambda: Database.from_triples([("a", "p", 3)]), "got 3 of type int"),
+    "a number for a term": (lambda: Database.from_triples([("a", "p", 0.5)]), "got 0.5 of type"),
     "no label in N-Triples": (lambda: Term("label", LONG).n3(), "N-Triples has no form"),
     "no term": (lambda: parse_n3([LONG]), "one N-Triples term"),
     "two terms": (lambda: parse_n3(["<x:a> <x:b>"]), "one N-Triples term"),
@@ -67,8 +67,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: from_pandas(pd.DataFrame({"a": ["x"], "b": ["y"]})),
         "must have the columns",
     ),
-    "numbers in a frame": (
-        lambda: from_pandas(pd.DataFrame({"s": ["x"], "p": [1], "o": ["y"]})),
+    "lists in a frame": (
+        lambda: from_pandas(pd.DataFrame({"s": ["x"], "p": [["y"]], "o": ["y"]})),
         "Each cell must be text",
     ),
     "other terms": (lambda: read_table("f.tsv", terms=LONG), "`terms` must be"),  # type: ignore

@@ -111,7 +111,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a wrong option": ({"exlude": "year"}, InvalidTypeError, "Did you mean `exclude`"),
     "no name": ({"exclude": ""}, InvalidArgumentError, "must not be empty"),
     "a number": ({"exclude": 3}, InvalidTypeError, "a sequence of names; got 3"),
-    "a number as a name": ({"exclude": [3]}, InvalidTypeError, "got 3"),
+    "a number as a name": ({"exclude": [0.5]}, InvalidTypeError, "got 0.5"),
     "a mapping": ({"exclude": {"a": 1}}, InvalidTypeError, "a sequence of names"),
     "a term for a namespace": (
         {"namespaces": [Term("iri", "x:")]}, InvalidTypeError, "must be strings",

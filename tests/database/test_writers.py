@@ -302,4 +302,4 @@ def test_what_stood_there_stays_if_writing_fails(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="folder"):
         write(RDF_FACTS, tmp_path, format="nt")
     with pytest.raises(InvalidTypeError, match=r"write\(db, path\)"):
-        write("facts", path)  # type: ignore[arg-type]
+        write(7, path)

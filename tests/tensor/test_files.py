@@ -21,8 +21,8 @@ from capacity.errors import (
 )
 from capacity.tensor import SparseTensor, from_coo, from_dense, read_tensor, write_tensor
 from capacity.tensor.files import SUFFIXES
-from capacity.tensor.npy import npy_bytes, parse_npy
-from capacity.tensor.tns import BLOCK, parse_tns, tns_text
+from capacity.tensor.formats.npy import npy_bytes, parse_npy
+from capacity.tensor.formats.tns import BLOCK, parse_tns, tns_text
 from capacity.testing import integer_tensors
 from tests.tiers import examples
 

@@ -30,6 +30,7 @@ from capacity.database.codes.objects import (
 )
 from capacity.database.codes.partitions import LARGEST_SEARCH, merged_classes
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
@@ -92,7 +93,7 @@ class DescriptionLength:
     predicates: tuple[PredicateCode, ...]
 
 
-def description_length(db: Database) -> DescriptionLength:
+def description_length(db: DatabaseLike) -> DescriptionLength:
     """Length in bits of a code for the objects of a database, whose pairs are known.
 
     The decoder knows which subjects have which predicates, and the numbers of tokens; it reads the
@@ -112,7 +113,7 @@ def description_length(db: Database) -> DescriptionLength:
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Functional facts.
 
     Returns
@@ -150,6 +151,7 @@ def description_length(db: Database) -> DescriptionLength:
     >>> [round(description_length(structured_database(0, "same", c)).bits) for c in (0, 0.5, 1)]
     [518, 453, 121]
     """
+    db = require_triples(db, "description_length(db)")
     cells = _cells(db, "description_length")
     each, form = float(np.log2(cells.n_objects)), float(np.log2(FORMS))
     uniform = tuple(
@@ -167,7 +169,7 @@ def description_length(db: Database) -> DescriptionLength:
     return min(found, key=lambda one: one.bits)
 
 
-def object_entropy(db: Database) -> float:
+def object_entropy(db: DatabaseLike) -> float:
     """Sum over predicates of the number of facts times the entropy of their objects, in bits.
 
     It is the length of all objects under a code that knows how often each predicate has each
@@ -175,7 +177,7 @@ def object_entropy(db: Database) -> float:
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Functional facts.
 
     Returns
@@ -208,7 +210,7 @@ def object_entropy(db: Database) -> float:
     return total
 
 
-def _cells(facts: Database, call: str) -> Cells:
+def _cells(facts: DatabaseLike, call: str) -> Cells:
     db = require_triples(facts, f"{call}(db)")
     db.require_functional(f"`{call}`")
     n_subjects, n_predicates = db.shape[:2]

@@ -21,6 +21,7 @@ from capacity.tensor.structure import component_labels
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
+    from capacity.database.given_facts import DatabaseLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +109,7 @@ class Description:
         return as_turtle(self)
 
 
-def describe(db: Database) -> Description:
+def describe(db: DatabaseLike) -> Description:
     """Describe a database: a row a predicate, the rank that each carries, and advice.
 
     The rank of a predicate is that of the matrix of its subjects and objects, which is exact and
@@ -118,7 +119,7 @@ def describe(db: Database) -> Description:
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts of arity 3, functional or not.
 
     Returns
@@ -149,7 +150,7 @@ def describe(db: Database) -> Description:
     values of zip, which no two subjects share, are 50 % of the facts and carry 67 % of the rank:
     `--exclude zip` leaves 2 facts of rank at most 1
     """
-    require_triples(db, "describe(db)")
+    db = require_triples(db, "describe(db)")
     sizes = np.sort(np.bincount(component_labels(db.tensor())))[::-1]
     rows = predicate_rows(db)
     slices = tuple(slices_rank(db.tensor(), (mode,)) for mode in range(3))

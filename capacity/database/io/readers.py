@@ -47,7 +47,7 @@ def load(
         file.
     arity : int, optional
         Number of columns of the facts, by default 3. RDF has no facts of another arity.
-    table, terms, columns, comment : optional
+    table, terms, columns, comment, split : optional
         Options of tables, as `read_table` has them.
     graph, base, contexts, annotations_of_facts : optional
         Options of RDF, as `read_rdf` has them.
@@ -162,6 +162,9 @@ def read_table(
         What lines of comments begin with, such as ``#``; they are no rows, wherever they stand. By
         default lines before the first row that begin with ``#`` or ``!`` are comments where one has
         another number of cells than that row, unless `table` is ``long``.
+    split : str, optional
+        What stands between the values of a cell of objects that holds several, such as ``,`` in
+        ``Horror, SciFi``: each is a fact, without the blanks around it.
     max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of the file, as `load` has them.
 

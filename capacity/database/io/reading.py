@@ -60,6 +60,7 @@ class ColumnOptions(TypedDict, total=False):
     comment: str | None
     terms: TableTerms | None
     columns: Columns | None
+    split: str | None
 
 
 class RdfTextOptions(LimitOptions, GraphOptions, total=False):
@@ -100,7 +101,7 @@ class Reading:
     ----------
     format : str or None
         Name, extension or media type of a registered format; None if it is to be guessed.
-    arity, table, terms, columns, comment
+    arity, table, terms, columns, comment, split
         Options of tables, as `read_table` has them.
     graph, base, contexts, annotations_of_facts
         Options of RDF, as `read_rdf` has them.
@@ -121,6 +122,7 @@ class Reading:
     terms: TableTerms | None = None
     columns: Columns | None = None
     comment: str | None = None
+    split: str | None = None
     graph: str | None = None
     base: str | None = None
     contexts: Contexts | None = None
@@ -146,7 +148,7 @@ class Reading:
     @cached_property
     def of_table(self) -> TableOptions:
         """Options of a table."""
-        return table_options(self.table, self.terms, self.arity, self.columns)
+        return table_options(self.table, self.terms, self.arity, self.columns, self.split)
 
     @cached_property
     def limits(self) -> Limits:
@@ -192,7 +194,7 @@ class Reading:
                 advice="Omit `arity`, or give the table's format: tsv or csv.",
             )
         if kind != "table":
-            for option in ("table", "terms", "columns", "comment"):
+            for option in ("table", "terms", "columns", "comment", "split"):
                 if getattr(self, option) is not None:
                     raise DatabaseFormatError(
                         name,

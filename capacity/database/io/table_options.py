@@ -29,12 +29,15 @@ class TableOptions:
         Number of columns of the facts.
     columns : sequence of str or int, or None
         Columns to read, by the names in the header, or by their positions from 0.
+    split : str or None
+        What stands between the values of a cell of objects that holds several.
     """
 
     wide: bool | None = None
     terms: TableTerms | None = None
     arity: int = 3
     columns: tuple[str | int, ...] | None = None
+    split: str | None = None
 
 
 def table_options(
@@ -42,6 +45,7 @@ def table_options(
     terms: str | None = None,
     arity: int | None = None,
     columns: Columns | None = None,
+    split: str | None = None,
 ) -> TableOptions:
     """Check the options of a table.
 
@@ -50,12 +54,12 @@ def table_options(
     InvalidArgumentError
         For an unknown form of the table or of its cells, two that exclude each other, columns that
         aren't names or positions, each once, or an arity that isn't their number, or isn't 3 in a
-        wide table.
+        wide table; for a `split` that is no text, or of N-Triples terms.
 
     Examples
     --------
     >>> table_options("n3")
-    TableOptions(wide=False, terms='n3', arity=3, columns=None)
+    TableOptions(wide=False, terms='n3', arity=3, columns=None, split=None)
     """
     if table is not None:
         require_choice("`table`", table, ("long", "wide", "n3"))
@@ -65,6 +69,7 @@ def table_options(
             "`table` = 'n3' is a table of N-Triples terms, and `terms` = 'label' one of labels. "
             "Give one of them."
         )
+    _check_split(split, is_n3="n3" in (table, terms))
     if table == "wide":
         if arity not in (None, 3):
             raise InvalidArgumentError(
@@ -72,11 +77,27 @@ def table_options(
                 f"{shown(arity)}. Omit it."
             )
         chosen = None if columns is None else _names(columns)
-        return TableOptions(True, _terms(terms), 3, chosen)
+        return TableOptions(True, _terms(terms), 3, chosen, split)
     long = None if table is None else False
     cells = "n3" if table == "n3" else "label" if table == "long" and terms is None else terms
     chosen = None if columns is None else _names(columns)
-    return TableOptions(long, _terms(cells), arity_of(arity, columns), chosen)
+    return TableOptions(long, _terms(cells), arity_of(arity, columns), chosen, split)
+
+
+def _check_split(split: object, *, is_n3: bool) -> None:
+    """Refuse a separator that is no text, and one within N-Triples terms."""
+    if split is None:
+        return
+    if not isinstance(split, str) or not split:
+        raise InvalidArgumentError(
+            "`split` must be what stands between the values of a cell, such as ','; got "
+            f"{shown(split)}."
+        )
+    if is_n3:
+        raise InvalidArgumentError(
+            "`split` is about cells of plain labels, and not of N-Triples terms. Omit it, or say "
+            'terms="label".'
+        )
 
 
 def _terms(terms: str | None) -> TableTerms | None:

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.io.files.formats import FORMATS, format_called, format_of_name
 from capacity.database.io.table_options import TableTerms, check_terms
 from capacity.database.required import require_database
@@ -19,7 +19,7 @@ from capacity.safe_files import write_whole
 
 
 def write(
-    db: Database,
+    db: DatabaseLike,
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
@@ -29,7 +29,7 @@ def write(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts to write.
     path : path
         File to write or to replace; missing folders are made. The end of its name tells the format
@@ -68,7 +68,7 @@ def write(
     ...     print(Path(folder, "facts.tsv").read_text().splitlines()[2])
     <x:Astrid>	<x:born_in>	"Singapur"@de
     """
-    require_database(db, "write(db, path)")
+    db = require_database(db, "write(db, path)")
     check_terms(terms)
     name = os.fspath(path)
     chosen = format_of_name(name) if format is None else format_called(format)
@@ -90,13 +90,13 @@ def write(
 
 
 def write_tsv(
-    db: Database, path: str | os.PathLike[str], *, terms: TableTerms | None = None
+    db: DatabaseLike, path: str | os.PathLike[str], *, terms: TableTerms | None = None
 ) -> None:
     """Write facts to a TSV file with a header row, whatever its name, as `write` does.
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts to write.
     path : path
         File to write or to replace; missing folders are made.
@@ -117,6 +117,7 @@ def write_tsv(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from tempfile import TemporaryDirectory
     >>> db = Database.from_triples([("Astrid", "born_in", "Singapore")])
     >>> with TemporaryDirectory() as folder:
@@ -125,7 +126,7 @@ def write_tsv(
     ...     path.read_text().split()
     ['subject', 'predicate', 'object', 'Astrid', 'born_in', 'Singapore']
     """
-    require_database(db, "write_tsv(db, path)")
+    db = require_database(db, "write_tsv(db, path)")
     write(db, path, format="tsv", terms=terms)
 
 

@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyoxigraph as ox
 
 from capacity.checks import shown
@@ -14,6 +15,9 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     import rdflib
+
+
+_NODES = (ox.NamedNode, ox.Literal, ox.BlankNode, ox.Triple)
 
 
 def _literal(text: str, datatype: str, language: str) -> Term:
@@ -88,8 +92,8 @@ def term_from_rdflib(node: object) -> Term:
         if isinstance(node, rdflib.BNode):
             return Term("blank", str(node))
     raise InvalidTypeError(
-        f"A term must be a str (a label), a Term, or an rdflib URIRef, Literal or BNode; got "
-        f"{node!r:.60} of type {type(node).__name__}. Turn numbers into text first, str(x)."
+        f"A term must be a str or an integer (a label), a Term, or a node of rdflib or pyoxigraph; "
+        f"got {node!r:.60} of type {type(node).__name__}. Turn other values into text, str(x)."
     )
 
 
@@ -129,8 +133,27 @@ def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
 
 
 def as_term(value: object) -> Term:
-    """Convert a user's value to a term: a `Term`, a plain str (a label), or an rdflib node."""
+    """Convert a user's value to a term.
+
+    A plain str is a label, and so is an integer; nodes of rdflib and pyoxigraph are what they are.
+
+    Raises
+    ------
+    InvalidTypeError
+        For any other type; the message lists the accepted ones.
+
+    Examples
+    --------
+    >>> as_term(7) == as_term("7") == as_term(np.int64(7))
+    True
+    """
     if isinstance(value, Term):
         return value
     # rdflib's nodes are subclasses of str, so isinstance would take an IRI for a label
-    return label(value) if type(value) is str else term_from_rdflib(value)
+    if type(value) in (str, np.str_):
+        return label(str(value))
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return label(str(int(value)))
+    if isinstance(value, _NODES):
+        return term_from_pyoxigraph(value)
+    return term_from_rdflib(value)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from capacity.database import Database
+from capacity.database.given_facts import DatabaseLike
+from capacity.database.required import require_triples
 from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.queries import QueryGraph
@@ -21,7 +23,7 @@ from capacity.visible import visible
 
 def in_words(
     found: Sequence[Dimension],
-    db: Database,
+    db: DatabaseLike,
     *,
     exact: Sequence[Dimension] = (),
     tau: float | None = None,
@@ -66,6 +68,7 @@ def in_words(
         raise InvalidArgumentError(
             f"A page must have a sequence of one dimension at least; got {found!r}."
         )
+    db = require_triples(db, "in_words(found, db)")
     for one in (*found, *exact):
         if (one.facts_sha256, one.multi) != (db.facts_sha256, db.multi):
             raise InvalidArgumentError(
@@ -217,7 +220,7 @@ def _margins(graph: QueryGraph, tau: float) -> Iterator[str]:
         yield f"{one.dimension:9}  {least:10,.1f}  {most:11,.1f}  {one.by}"
 
 
-def to_dict(one: Dimension, db: Database) -> dict[str, Any]:
+def to_dict(one: Dimension, db: DatabaseLike) -> dict[str, Any]:
     """Write a dimension as JSON has it, with names of relations and entities.
 
     Parameters
@@ -232,6 +235,7 @@ def to_dict(one: Dimension, db: Database) -> dict[str, Any]:
     dict
         As `dimension_to_dict` writes it, with the facts that stop it by their names.
     """
+    db = require_triples(db, "to_dict(one, db)")
     graph = QueryGraph.of(db, one.shared)
     stopped = () if one.impossible is None else one.impossible.certificate
     facts = stopped if isinstance(stopped, tuple) else ()

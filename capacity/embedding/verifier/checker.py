@@ -8,7 +8,7 @@ nothing here depends on.
 
 from __future__ import annotations
 
-from capacity.database import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.embedding.queries import QueryGraph
 from capacity.embedding.results.result import Dimension
@@ -27,7 +27,7 @@ CLAIM = 200_000
 
 
 def verify_dimension(
-    found: Dimension, db: Database, *, budget: CheckBudget | None = None
+    found: Dimension, db: DatabaseLike, *, budget: CheckBudget | None = None
 ) -> Verdict:
     """Check every bound of a dimension, in integers; words and notes aren't checked.
 
@@ -35,7 +35,7 @@ def verify_dimension(
     ----------
     found : Dimension
         The bounds, with their witness, signs, facts that stop symmetric scores, and ranks.
-    db : Database
+    db : Database, or what `as_database` takes
         The facts that it is about, under the same policy.
     budget : CheckBudget, optional
         Work that the check may take; if omitted, a new budget.
@@ -71,14 +71,14 @@ class Checks:
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         The facts that the claims are about.
     budget : CheckBudget, optional
         Budget of all of them; if omitted, a new one.
     """
 
-    def __init__(self, db: Database, budget: CheckBudget | None = None) -> None:
-        require_triples(db, "verify_dimension(found, db)")
+    def __init__(self, db: DatabaseLike, budget: CheckBudget | None = None) -> None:
+        db = require_triples(db, "verify_dimension(found, db)")
         self.db = db
         self.budget = CheckBudget.of(db.n_facts) if budget is None else budget
         self._facts: dict[bool, Facts] = {}

@@ -19,11 +19,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from capacity.checks import Seed, in_a_line
+from capacity.converters import Converter
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.devices import require_device
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.model.storage import read_layer, require_weights, write_layer
+from capacity.tensor.given_tensors import register_tensor_converter
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
     LayerActivations,
@@ -348,3 +350,9 @@ def captured_activations(
     return check_written(
         ActivationCache((heads,), real, True, start, tuple(steps), type(layer).__name__)
     )
+
+
+# for estimates: the entries are no integers
+register_tensor_converter(
+    Converter("AttentionLayer", (AttentionLayer,), "capacity.layer.model.tensor:whole_layer_tensor")
+)

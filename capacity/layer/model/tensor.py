@@ -26,11 +26,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capacity.checks import shown
+from capacity.converters import Converter
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
-from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
 from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.tensor.coordinates import BUDGET
+from capacity.tensor.given_tensors import register_tensor_converter
 
 
 @briefly_shown
@@ -59,7 +63,14 @@ class LayerTensor:
     keys: Tensor
 
 
-def layer_tensor(layer: AttentionLayer, db: Database) -> LayerTensor:
+def _sum_of(parts: LayerTensor) -> Tensor:
+    return parts.L
+
+
+register_tensor_converter(Converter("LayerTensor", (LayerTensor,), _sum_of))
+
+
+def layer_tensor(layer: AttentionLayer, db: DatabaseLike) -> LayerTensor:
     """Build L and its parts for a layer whose tokens are those of the database.
 
     Parameters
@@ -91,7 +102,7 @@ def layer_tensor(layer: AttentionLayer, db: Database) -> LayerTensor:
     >>> T.L.shape, torch.allclose(T.L, T.E + by_head)             # equation (8)
     (torch.Size([2, 2, 2]), True)
     """
-    require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db)
     return tensor_of_circuits(layer.W_EU, layer.W_QK, layer.W_VO, db)
 
 
@@ -99,7 +110,7 @@ def tensor_of_circuits(
     W_EU: Float[Tensor, "tokens tokens"],
     W_QK: Float[Tensor, "heads tokens tokens"],
     W_VO: Float[Tensor, "heads tokens tokens"],
-    db: Database,
+    db: DatabaseLike,
 ) -> LayerTensor:
     """Build L from the circuits of a layer.
 
@@ -140,7 +151,7 @@ def tensor_of_circuits(
     >>> np.allclose(L[k, q], logits[:, db.object_ids], atol=1e-5)
     True
     """
-    require_triples(db, "tensor_of_circuits(W_EU, W_QK, W_VO, db)")
+    db = require_triples(db, "tensor_of_circuits(W_EU, W_QK, W_VO, db)")
     k, q, v = (
         torch.as_tensor(ids.astype("int64"), device=W_EU.device)
         for ids in (db.subject_ids, db.predicate_ids, db.object_ids)
@@ -159,8 +170,52 @@ def tensor_of_circuits(
     return LayerTensor(E, A, V, L, keys)
 
 
-def require_same_vocabulary(layer: AttentionLayer, db: Database) -> None:
-    """Refuse a layer whose number of tokens isn't that of the database.
+def whole_layer_tensor(layer: AttentionLayer) -> Float[Tensor, "tokens tokens tokens"]:
+    """Build L over all tokens in each role, with every pair in the domain.
+
+    Parameters
+    ----------
+    layer : AttentionLayer
+        A plain layer.
+
+    Returns
+    -------
+    tensor, shape (d_vocab, d_vocab, d_vocab)
+        L[k, q, v], equation (8), the logit of v after the sentence (k, q).
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a layer with norm, bias or positions.
+    MemoryBudgetError
+        If the tensor would take more than a gigabyte.
+
+    Examples
+    --------
+    >>> from capacity.layer import LayerConfig
+    >>> layer = AttentionLayer(LayerConfig(2, 1, 1, 1), 4)
+    >>> L = whole_layer_tensor(layer)
+    >>> torch.allclose(L[3, 1], layer(torch.tensor([[3, 1]]))[0, -1])
+    True
+    """
+    layer.require_plain()
+    size = layer.d_vocab**3 * layer.W_E.element_size()
+    if size > BUDGET:
+        raise MemoryBudgetError(
+            f"The tensor of a layer over all its tokens must fit {BUDGET:,} bytes; {layer.d_vocab} "
+            f"tokens take {size:,}. Take the tensor over a database's tokens: "
+            "layer_tensor(layer, db).L."
+        )
+    # attention to k beside q; for k = q the values are the same, whatever the attention
+    scores = layer.W_QK
+    to_subject = torch.sigmoid(scores - scores.diagonal(dim1=1, dim2=2).unsqueeze(2))
+    L = layer.W_EU.expand(layer.d_vocab, -1, -1)
+    L = L + torch.einsum("hqk,hkv->kqv", to_subject, layer.W_VO)
+    return L + torch.einsum("hqk,hqv->kqv", 1 - to_subject, layer.W_VO)
+
+
+def require_same_vocabulary(layer: AttentionLayer, db: DatabaseLike) -> Database:
+    """Return facts as a database, and refuse a layer of another number of tokens.
 
     Raises
     ------
@@ -174,9 +229,10 @@ def require_same_vocabulary(layer: AttentionLayer, db: Database) -> None:
             f"`layer` must be an AttentionLayer; got {shown(layer)}. The layer comes first, "
             "then the database."
         )
-    require_triples(db, "Training or analysing a layer")
+    db = require_triples(db, "Training or analysing a layer")
     if layer.d_vocab != db.n_tokens:
         raise InvalidArgumentError(
             f"The layer must have the database's {db.n_tokens} tokens; its d_vocab is "
             f"{layer.d_vocab}. Build it with AttentionLayer(config, db.n_tokens)."
         )
+    return db

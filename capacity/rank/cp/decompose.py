@@ -22,9 +22,12 @@ from numpy.typing import NDArray
 
 from capacity.checks import Seed, integer_seed, require_choice, shown
 from capacity.database.facts import Database
+from capacity.database.required import require_database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.optional import needed_by
 from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, product, random_start
+from capacity.rank.given import FactsOrTensor, is_tensor
+from capacity.tensor.given_tensors import as_floats
 from capacity.tensor.sparse import SparseTensor
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ METHODS: tuple[CPMethod, ...] = get_args(CPMethod)
 
 
 def cp_decompose(
-    tensor: Database | SparseTensor | NDArray[Any],
+    tensor: FactsOrTensor,
     rank: int,
     *,
     method: CPMethod = "lm",
@@ -50,8 +53,9 @@ def cp_decompose(
 
     Parameters
     ----------
-    tensor : Database, SparseTensor or ndarray
-        The tensor to decompose, of order 2 or more; a database stands for its tensor D.
+    tensor : Database, SparseTensor, ndarray, AttentionLayer, or what `as_tensor` takes
+        The tensor to decompose, of order 2 or more; facts stand for their tensor D, a plain layer
+        for its tensor over all tokens.
     rank : int
         Number of terms.
     method : {'lm', 'als', 'lbfgs'}
@@ -92,7 +96,7 @@ def cp_decompose(
     with needed_by("cp_decompose"):
         from tensorly.cp_tensor import CPTensor
 
-    dense = as_dense(tensor)
+    dense = as_dense(given_to_estimate(tensor, "cp_decompose(tensor, rank)"))
     require_count("rank", rank)
     require_starts(n_starts, max_iterations, tolerance)
     seed = integer_seed(seed)
@@ -136,16 +140,23 @@ def require_count(name: str, n: object) -> None:
         raise InvalidArgumentError(f"`{name}` must be an integer of at least 1; got {shown(n)}.")
 
 
-def as_floats(tensor: object) -> NDArray[np.float64]:
-    """Return array-like numbers as an array of floats.
+Estimated: TypeAlias = Database | SparseTensor | NDArray[np.float64]
+
+
+def given_to_estimate(tensor: FactsOrTensor, call: str) -> Estimated:
+    """Return facts as a database, integers as a tensor, and other numbers as an array of floats.
 
     Raises
     ------
     InvalidTypeError
-        For what isn't an array of numbers.
+        For what is neither facts nor an array of numbers, or rows of three integers.
     """
+    if isinstance(tensor, Database | SparseTensor):
+        return tensor
+    if not is_tensor(tensor, call):
+        return require_database(tensor, call)
     try:
-        return np.asarray(tensor, dtype=np.float64)
+        return as_floats(tensor)
     except (TypeError, ValueError) as error:
         raise InvalidTypeError(
             f"`tensor` must be an array of numbers; got {shown(tensor)}. The array of a database "
@@ -153,7 +164,7 @@ def as_floats(tensor: object) -> NDArray[np.float64]:
         ) from error
 
 
-def as_dense(tensor: Database | SparseTensor | NDArray[Any]) -> NDArray[np.float64]:
+def as_dense(given: Estimated) -> NDArray[np.float64]:
     """Return a database, a sparse tensor or an array as a dense tensor of floats.
 
     Raises
@@ -163,8 +174,7 @@ def as_dense(tensor: Database | SparseTensor | NDArray[Any]) -> NDArray[np.float
     MemoryBudgetError
         If the dense tensor exceeds the budget of ``to_numpy``.
     """
-    sparse = isinstance(tensor, Database | SparseTensor)
-    dense = tensor.to_numpy(np.float64) if sparse else as_floats(tensor)
+    dense = given if isinstance(given, np.ndarray) else given.to_numpy(np.float64)
     if dense.ndim < 2 or not np.isfinite(dense).all() or not dense.any():
         raise InvalidArgumentError(
             f"`tensor` must be finite, nonzero, and of order 2 or more; got shape {dense.shape}, "

@@ -23,16 +23,15 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from capacity.checks import Seed, integer_seed
-from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
 from capacity.rank.bounds import database_bounds
-from capacity.rank.cp.decompose import as_dense, as_floats, one_fit, require_starts
-from capacity.tensor.sparse import SparseTensor
+from capacity.rank.cp.decompose import as_dense, given_to_estimate, one_fit, require_starts
+from capacity.rank.given import FactsOrTensor
 from capacity.tensor.structure import slice_modes
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class CPEstimate:
 
 
 def cp_estimate(
-    tensor: Database | SparseTensor | NDArray[Any],
+    tensor: FactsOrTensor,
     *,
     n_starts: int = 4,
     max_iterations: int = 1000,
@@ -90,8 +89,9 @@ def cp_estimate(
 
     Parameters
     ----------
-    tensor : Database, SparseTensor or ndarray
-        The tensor whose rank is estimated, of order 2 or more; a database stands for its tensor D.
+    tensor : Database, SparseTensor, ndarray, AttentionLayer, or what `as_tensor` takes
+        The tensor whose rank is estimated, of order 2 or more; facts stand for their tensor D, a
+        plain layer for its tensor over all tokens.
     n_starts : int
         Maximum number of random starts for each number of terms.
     max_iterations : int
@@ -125,9 +125,10 @@ def cp_estimate(
     require_starts(n_starts, max_iterations, tolerance)
     seed = integer_seed(seed)
     sweeps = n_starts * max_iterations
-    if isinstance(tensor, Database | SparseTensor):
-        _check_work(min(database_bounds(tensor).slices), tensor.shape, sweeps)
-    dense = as_dense(tensor)
+    given = given_to_estimate(tensor, "cp_estimate(tensor)")
+    if not isinstance(given, np.ndarray):
+        _check_work(min(database_bounds(given).slices), given.shape, sweeps)
+    dense = as_dense(given)
     best = _from_slices(dense)
     _check_work(best.rank, dense.shape, sweeps)
     lower, upper = max(_unfolding_rank(dense, m) for m in range(dense.ndim)), best.rank
@@ -228,12 +229,14 @@ class RankEstimates(NamedTuple):
     decomposition_size: int
 
 
-def numerical_rank_estimates(tensor: ArrayLike, *, threshold: float = THRESHOLD) -> RankEstimates:
+def numerical_rank_estimates(
+    tensor: FactsOrTensor, *, threshold: float = THRESHOLD
+) -> RankEstimates:
     """Estimate the rank of a real 3-tensor from below and from above.
 
     Parameters
     ----------
-    tensor : array_like, shape (n_0, n_1, n_2)
+    tensor : array_like, shape (n_0, n_1, n_2), or what `cp_estimate` takes
         A real tensor.
     threshold : float
         Singular values of an unfolding or a slice count if they exceed this fraction of the largest
@@ -255,7 +258,8 @@ def numerical_rank_estimates(tensor: ArrayLike, *, threshold: float = THRESHOLD)
     >>> numerical_rank_estimates(np.ones((2, 3, 4)))
     RankEstimates(unfolding_rank=1, decomposition_size=1)
     """
-    T = as_floats(tensor)
+    given = given_to_estimate(tensor, "numerical_rank_estimates(tensor)")
+    T = given if isinstance(given, np.ndarray) else given.to_numpy(np.float64)
     if T.ndim != 3 or not T.size or not np.isfinite(T).all():
         raise InvalidArgumentError(
             f"`tensor` must have three modes and finite entries; got shape {T.shape}, with "

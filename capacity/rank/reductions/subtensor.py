@@ -26,14 +26,14 @@ from typing import Any, TypeAlias
 
 import flint
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.exact.modular_rank import rank_modulo
 from capacity.exact.types import Indices, Vector, lifted, vector
 from capacity.rank.coefficients import RATIONAL, Coefficients
+from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.verifier.argument import Argument, View
 from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
@@ -169,12 +169,12 @@ class Core:
         ]
 
 
-def concise_core(tensor: ArrayLike | SparseTensor | Database) -> Core:
+def concise_core(tensor: FactsOrTensor) -> Core:
     """Find a concise core of a tensor, exactly.
 
     Parameters
     ----------
-    tensor : array_like of int, SparseTensor or Database
+    tensor : array_like of int, or what `rank_interval` takes
         A small tensor of any order, of at least two modes; it is made dense.
 
     Returns
@@ -200,8 +200,8 @@ def concise_core(tensor: ArrayLike | SparseTensor | Database) -> Core:
     """
     chosen: list[Indices] = []
     coordinates: list[list[Vector]] = []
-    sparse = isinstance(tensor, SparseTensor | Database)
-    core = tensor.to_numpy() if sparse else np.asarray(tensor)
+    array = isinstance(tensor, np.ndarray | list | tuple)
+    core = np.asarray(tensor) if array else given_of(tensor, "concise_core(tensor)").to_numpy()
     if core.ndim < 2 or core.dtype.kind not in "bui":
         raise InvalidArgumentError(
             "`tensor` must have two modes or more, and integer entries; got shape "

@@ -11,6 +11,7 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.errors import CertificateError
 from capacity.exact.types import Touched
+from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate
@@ -50,7 +51,7 @@ class Verdict:
 
 def verify(
     certificate: Certificate | TwoEnds | Iterable[Certificate],
-    of: Database | SparseTensor,
+    of: FactsOrTensor,
     *,
     budget: CheckBudget | None = None,
 ) -> Verdict:
@@ -60,7 +61,7 @@ def verify(
     ----------
     certificate : Certificate, RankInterval, or iterable of Certificate
         A certificate, an interval for both of its ends, or several; proved if each is.
-    of : Database or SparseTensor
+    of : Database, SparseTensor, or what `rank_interval` takes
         The bound's facts, under the same policy for multi-valued pairs, or its tensor.
     budget : CheckBudget, optional
         Work that the check may take, shared by all certificates; if omitted, a new budget for each.
@@ -152,7 +153,8 @@ def verify(
     'the arguments give 3'
     """
     certificates = each_certificate(certificate)
-    tensor = tensor_of(of, "verify(certificate, ...)")
+    of = given_of(of, "verify(certificate, of)")
+    tensor = tensor_of(of)
     for one in certificates:
         verdict = _verify(one, of, tensor, budget or CheckBudget.of(tensor.n_entries))
         if not verdict.proved:

@@ -4,42 +4,22 @@ from __future__ import annotations
 
 from capacity.checks import shown
 from capacity.database.facts import Database
-from capacity.database.required import require_database
-from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.errors import InvalidArgumentError
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.entries import LARGEST_VALUE, require
 from capacity.tensor.sparse import SparseTensor
 
 
-def tensor_of(value: object, call: str) -> SparseTensor:
+def tensor_of(value: Database | SparseTensor) -> SparseTensor:
     """Return a tensor whose rank is bounded, or that of a database.
-
-    Parameters
-    ----------
-    value : object
-        Argument that must be a database or a tensor.
-    call : str
-        The function with its arguments, for the message.
 
     Raises
     ------
-    InvalidTypeError
-        If it is neither; the message has the call that makes one of it.
     InvalidArgumentError
         If the tensor has a single mode, or an entry of 2^31 or more in absolute value.
     """
     if not isinstance(value, SparseTensor):
-        if hasattr(value, "__array__") and hasattr(value, "ndim") and hasattr(value, "dtype"):
-            raise InvalidTypeError(
-                f"{call} needs a Database or a SparseTensor; got an array: call "
-                "capacity.tensor.from_dense(array) first."
-            )
-        if type(value) in (list, tuple):
-            raise InvalidTypeError(
-                f"{call} needs a Database or a SparseTensor; got a {type(value).__name__}: call "
-                "capacity.tensor.from_dense(array) or capacity.Database.from_triples(rows) first."
-            )
-        return require_database(value, call).tensor()
+        return value.tensor()
     if value.order < 2:
         raise InvalidArgumentError(
             f"A tensor whose rank is bounded must have two modes or more; got shape {value.shape}."

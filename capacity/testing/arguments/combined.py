@@ -109,7 +109,7 @@ def drawn_certificate(
             f"The {about} bound can't rest on {kind!r}, which is for the {sides[0]} bound; choose "
             f"one of {', '.join(KINDS[about])}."
         )
-    tensor = tensor_of(of, "certificates(of)")
+    tensor = tensor_of(of)
     area, choose = Area.of(tensor, bounded), choose.sometimes_greedy()
     # whether a kind is refused must not depend on these choices alone
     first = choose.integer(0, TRIES - 1) if kind else 0

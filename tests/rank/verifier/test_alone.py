@@ -9,18 +9,17 @@ import capacity
 from tests.oracles import ROOT
 
 FOLDER = ROOT / "capacity" / "rank" / "verifier"
-# the triples, errors, numbers and files; numpy, and what computes exactly
+# the triples and what makes facts and tensors of what comes, errors, numbers and files; numpy,
+# and what computes exactly
 ALLOWED = (
     "capacity.rank.verifier",
     "capacity.exact.types",
     "capacity.database.facts",
     "capacity.tensor.coordinates",
-    "capacity.tensor.structure",
     "capacity.tensor.sparse",
     "capacity.tensor.structure",
-    "capacity.database.required",
+    "capacity.rank.given",
     "capacity.errors",
-    "capacity.checks",
     "capacity.checks",
     "capacity.safe_files",
     "capacity.visible",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from capacity.database.arity import LEAST, MOST, role_names
 from capacity.database.facts import Database
-from capacity.database.terms.term import Term
+from capacity.database.policy import MultiPolicy
+from capacity.database.terms.term import Term, label
 from capacity.errors import InvalidArgumentError
 
 
@@ -58,3 +61,53 @@ def from_numpy(tensor: ArrayLike) -> Database:
     ]
     offsets = np.cumsum([0, *array.shape[:-1]])
     return Database.from_ids(labels, np.argwhere(array) + offsets, arity=array.ndim, multi="keep")
+
+
+def from_array(array: Any, *, multi: MultiPolicy | None = None) -> Database:
+    """Make a database of an array of facts, or of one of zeros and ones with three modes.
+
+    Parameters
+    ----------
+    array : array or torch.Tensor, shape (n_facts, 3) or (n_subjects, n_predicates, n_objects)
+        A row a fact, of text or of integers, which become labels; or the tensor D, as `from_numpy`
+        has it.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The facts.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For another shape, or other entries.
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+
+    Examples
+    --------
+    >>> from_array(np.array([[0, 7, 1], [1, 7, 0]])).tokens[0].text
+    '0'
+    """
+    if hasattr(array, "detach"):
+        array = array.detach().cpu().numpy()
+    given = np.asarray(array)
+    if given.ndim == 3:
+        exact = given.dtype.kind == "f" and bool(np.isin(given, (0, 1)).all())
+        db = from_numpy(given.astype(np.int8) if exact else given)
+        return db if multi is None else db.with_policy(multi)
+    if given.ndim != 2 or given.shape[1] != 3 or given.dtype.kind not in "iuUTO":
+        raise InvalidArgumentError(
+            "An array of facts must have a row a fact and three columns, subject, predicate and "
+            f"object, of text or of integers; got shape {given.shape} of {given.dtype}. A tensor "
+            "of zeros and ones with three modes is taken, too; its rank, and that of a matrix, is "
+            "bounded by capacity.rank_interval."
+        )
+    if given.dtype.kind not in "iuU":
+        return Database.from_triples(given.tolist(), multi=multi)
+    # numbers are sorted as such, and each becomes a term once
+    distinct, ids = np.unique(given, return_inverse=True)
+    tokens = [label(str(one)) for one in distinct.tolist()]
+    return Database.from_ids(tokens, ids.reshape(given.shape), multi=multi)

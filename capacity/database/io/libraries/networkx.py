@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.terms.nodes import as_term
@@ -82,12 +83,12 @@ def from_networkx(
     return Database.from_triples(facts(), multi=multi)
 
 
-def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
+def to_networkx(db: DatabaseLike) -> nx.MultiDiGraph[Any]:
     """Write the facts as a MultiDiGraph: nodes are subjects and objects, an edge is a fact.
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts to write.
 
     Returns
@@ -109,7 +110,7 @@ def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
     >>> list(graph.edges(keys=True))
     [('Astrid', 'Singapore', 'born_in')]
     """
-    require_triples(db, "to_networkx(db)")
+    db = require_triples(db, "to_networkx(db)")
     with needed_by("to_networkx"):
         import networkx as nx
 

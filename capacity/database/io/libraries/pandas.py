@@ -1,4 +1,4 @@
-"""Conversion between DataFrames of pandas and `Database`: a row is a fact, its cells are text."""
+"""Conversion between DataFrames of pandas and `Database`: a row is a fact, or a subject."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from capacity.checks import shown
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
+from capacity.database.io.libraries.frames import texts_of
 from capacity.database.io.table_options import (
     Columns,
     TableForm,
@@ -36,9 +38,13 @@ def from_pandas(
     terms: TableTerms | None = None,
     arity: int | None = None,
     columns: Columns | None = None,
+    split: str | None = None,
     multi: MultiPolicy | None = None,
 ) -> Database:
-    """Make a database from a DataFrame of text.
+    """Make a database from a DataFrame.
+
+    Cells are text. Numbers, truth values and dates are written as text: whole numbers without a
+    point, also where pandas holds them as floats beside a missing one.
 
     Parameters
     ----------
@@ -48,7 +54,8 @@ def from_pandas(
         this order.
     table : {'long', 'wide', 'n3'}, optional
         Form of the table, as `read_table` has it. In a ``wide`` one, with one column a property, a
-        missing value and an empty text are no facts.
+        missing value (None, NaN, NaT, NA) and an empty text are no facts, and the subjects are the
+        index if it has a name or holds text, or else the first column.
     terms : {'label', 'n3'}, optional
         Form of the cells: plain labels, or N-Triples terms; by default terms if all cells are, with
         an IRI among them.
@@ -57,6 +64,8 @@ def from_pandas(
         key_2, ..., object, and possibly others; or `arity` columns, the object's last.
     columns : sequence of str or int, optional
         Columns of the facts, the object's last; others are ignored.
+    split : str, optional
+        What stands between the values of a cell that holds several, as `read_table` has it.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
 
@@ -68,12 +77,14 @@ def from_pandas(
     Raises
     ------
     InvalidTypeError
-        If `frame` is not a DataFrame, or a cell is not a str.
+        If `frame` is not a DataFrame, or a cell is neither text, a number, a truth value, nor a
+        date.
     InvalidArgumentError
-        For other columns, an unknown `table` or `terms`, or an `arity` that isn't the number of
-        `columns`.
+        For an index that may hold the subjects and may not, other columns, an unknown `table` or
+        `terms`, or an `arity` that isn't the number of `columns`.
     DatabaseFormatError
-        For a cell that isn't a term, a table without rows, or one that can be read in two ways.
+        For a missing cell where a row is a fact, one that isn't a term, a table without rows, or
+        one that can be read in two ways.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -86,56 +97,66 @@ def from_pandas(
     >>> frame = pd.DataFrame([["Oslo", "May", "sun"]], columns=["city", "month", "weather"])
     >>> from_pandas(frame, columns=["city", "weather"])
     Database(1 facts of arity 2: 1 x 1, 2 tokens; functional)
-    >>> frame = pd.DataFrame({"name": ["Bob", "Ann"], "born": ["1980", "90"], "in": ["Rome", None]})
-    >>> from_pandas(frame, table="wide").n_triples
-    3
+    >>> frame = pd.DataFrame({"name": ["Bob", "Ann"], "born": [1980, None], "in": ["Rome", None]})
+    >>> str(from_pandas(frame, table="wide")("Bob", "born"))
+    '1980'
+    >>> from_pandas(frame.set_index("name"), table="wide").n_triples
+    2
     """
     with needed_by("from_pandas"):
         import pandas as pd
 
-    options = table_options(table, terms, arity, columns)
+    options = table_options(table, terms, arity, columns, split)
     if not isinstance(frame, pd.DataFrame):
         raise InvalidTypeError(
             f"`frame` must be a pandas DataFrame; got {type(frame).__name__}. For a file use "
             "read_table."
         )
+    frame = _with_index(frame, bool(options.wide), columns)
     _require_columns(frame, options)
     names = tuple(frame.columns)
     if options.columns is not None:
         # a number is the name of a column here, which may stand anywhere
         options = replace(options, columns=tuple(names.index(one) for one in options.columns))
     at, options = narrowed(Table("the DataFrame", "pandas", [], names), options)
-    rows = _rows(frame.iloc[:, at], missing=bool(options.wide))
+    cells = [texts_of(frame.iloc[:, i].array, names[i]) for i in at]
+    rows: list[Row] = list(enumerate(zip(*cells, strict=True)))  # type: ignore[arg-type]
     return read_rows(
         Table("the DataFrame", "pandas", rows, tuple(names[i] for i in at)), options, multi=multi
     )
 
 
-def _rows(frame: pd.DataFrame, *, missing: bool) -> list[Row]:
-    """Rows of text; missing values become empty cells, if there may be any."""
-    rows: list[Row] = []
-    for number, row in enumerate(frame.itertuples(index=False, name=None)):
-        cells: list[str] = []
-        for cell in row:
-            # rdflib's nodes are str, too, and would lose their kind
-            if type(cell) is str:
-                cells.append(str(cell))
-            elif missing and _is_missing(cell):
-                cells.append("")
-            else:
-                raise InvalidTypeError(
-                    f"Each cell must be text; row {number} holds {cell!r:.60} of type "
-                    f"{type(cell).__name__}. Turn numbers into text with astype(str); drop or fill "
-                    "missing values; give rdflib nodes and Terms to Database.from_triples."
-                )
-        rows.append((number, tuple(cells)))
-    return rows
+def _with_index(frame: pd.DataFrame, wide: bool, columns: Columns | None) -> pd.DataFrame:
+    """Make the index the first column where it holds subjects, or a column that is asked for.
 
-
-def _is_missing(cell: Any) -> bool:
-    import pandas as pd
-
-    return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
+    Raises
+    ------
+    InvalidArgumentError
+        If that is in doubt: an index of numbers without a name is left by a choice of rows, too.
+    """
+    index = frame.index
+    if columns is not None:
+        wanted = index.name is not None and index.name in columns
+        return frame.reset_index() if wanted and index.name not in frame.columns else frame
+    default = index.name is None and list(index) == list(range(len(index)))
+    if not wide or default:
+        return frame
+    if index.nlevels > 1:
+        raise InvalidArgumentError(
+            "A wide DataFrame must have an index of one level, which holds the subjects; got one "
+            f"of {index.nlevels}. Say frame.reset_index(), and which `columns` to read."
+        )
+    if index.name is None and index.dtype.kind in "iuf":
+        raise InvalidArgumentError(
+            "The index of a wide DataFrame must have a name if its numbers are the subjects; got "
+            f"{shown(list(index[:5]))} without one, as choosing or sorting rows leaves them. Say "
+            "frame.reset_index(drop=True) if the first column holds the subjects, and "
+            'frame.rename_axis("subject") if the index does.'
+        )
+    name: Any = index.name if index.name is not None else "subject"
+    while name in frame.columns:
+        name = f"{name}_"
+    return frame.rename_axis(name).reset_index()
 
 
 def _require_columns(frame: pd.DataFrame, options: TableOptions) -> None:
@@ -161,14 +182,14 @@ def _require_columns(frame: pd.DataFrame, options: TableOptions) -> None:
     )
 
 
-def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
+def to_pandas(db: DatabaseLike, *, terms: TableTerms | None = None) -> pd.DataFrame:
     """Write the facts as a DataFrame with columns subject, predicate, object.
 
     Facts of another arity have the columns key_1, key_2, ..., object.
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts to write.
     terms : {'label', 'n3'}, optional
         Form of the cells: plain labels, or N-Triples terms. By default labels if all tokens are
@@ -190,7 +211,7 @@ def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
     >>> to_pandas(db).iloc[0].tolist()
     ['Astrid', 'born_in', 'Singapore']
     """
-    require_database(db, "to_pandas(db)")
+    db = require_database(db, "to_pandas(db)")
     with needed_by("to_pandas"):
         import pandas as pd
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from capacity.checks import shown
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.io.table_options import TableTerms, check_terms, table_options
 from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
 from capacity.database.io.tables.table import Table
@@ -17,11 +18,15 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.optional import needed_by
 
 if TYPE_CHECKING:
+    from pykeen.datasets import Dataset
     from pykeen.triples import TriplesFactory
 
 
 def from_pykeen(
-    factory: TriplesFactory, *, terms: TableTerms | None = None, multi: MultiPolicy | None = None
+    factory: TriplesFactory | Dataset,
+    *,
+    terms: TableTerms | None = None,
+    multi: MultiPolicy | None = None,
 ) -> Database:
     """Make a database from the triples of a `pykeen.triples.TriplesFactory`.
 
@@ -29,8 +34,8 @@ def from_pykeen(
 
     Parameters
     ----------
-    factory : pykeen.triples.TriplesFactory
-        Triples with names of entities and relations, such as ``dataset.training``.
+    factory : pykeen.triples.TriplesFactory or pykeen.datasets.Dataset
+        Triples with names of entities and relations; of a data set, those for training.
     terms : {'label', 'n3'}, optional
         Form of the names, as `from_pandas` has it.
     multi : MultiPolicy, optional
@@ -59,24 +64,26 @@ def from_pykeen(
     'Singapore'
     """
     with needed_by("from_pykeen"):
+        from pykeen.datasets import Dataset
         from pykeen.triples import TriplesFactory
 
-    if not isinstance(factory, TriplesFactory):
+    given = factory.training if isinstance(factory, Dataset) else factory
+    if not isinstance(given, TriplesFactory):
         raise InvalidTypeError(
             "`factory` must be a pykeen.triples.TriplesFactory, which has names; got "
-            f"{type(factory).__name__}."
+            f"{type(given).__name__}."
         )
-    entities, relations = factory.entity_id_to_label, factory.relation_id_to_label
+    entities, relations = given.entity_id_to_label, given.relation_id_to_label
     rows = [
         (number, (entities[s], relations[q], entities[o]))
-        for number, (s, q, o) in enumerate(factory.mapped_triples.tolist())
+        for number, (s, q, o) in enumerate(given.mapped_triples.tolist())
     ]
     table = Table("the TriplesFactory", "pykeen", rows, ("subject", "predicate", "object"))
     return read_rows(table, table_options(None, terms, None, None), multi=multi)
 
 
 def to_pykeen(
-    db: Database,
+    db: DatabaseLike,
     *,
     terms: TableTerms | None = None,
     like: TriplesFactory | None = None,
@@ -86,7 +93,7 @@ def to_pykeen(
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts to write: triples.
     terms : {'label', 'n3'}, optional
         Form of the names, as `to_pandas` has it.
@@ -114,7 +121,7 @@ def to_pykeen(
     >>> factory.mapped_triples.tolist(), factory.entity_to_id
     ([[0, 0, 1]], {'Astrid': 0, 'Singapore': 1})
     """
-    require_triples(db, "to_pykeen(db)")
+    db = require_triples(db, "to_pykeen(db)")
     with needed_by("to_pykeen"):
         import torch
         from pykeen.triples import TriplesFactory

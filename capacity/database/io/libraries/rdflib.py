@@ -9,6 +9,7 @@ from urllib.parse import quote
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.io.rdf.graphs import DEFAULT, check_graph
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
@@ -109,12 +110,12 @@ def _graph(name: str | None) -> tuple[Any, ...] | None:
     return (rdflib.BNode(name[2:]) if name.startswith("_:") else rdflib.URIRef(name),)
 
 
-def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
+def to_rdflib(db: DatabaseLike, *, base: str | None = None) -> rdflib.Graph:
     """Write the facts as an rdflib graph.
 
     Parameters
     ----------
-    db : Database
+    db : Database, or what `as_database` takes
         Facts to write, with their prefixes.
     base : str, optional
         Beginning of the IRIs that replace labels and sets, which have no form in RDF: `base` and
@@ -138,7 +139,7 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     >>> print(to_rdflib(db, base="http://example.org/").serialize(format="nt").strip())
     <http://example.org/Astrid> <http://example.org/born_in> <http://example.org/Singapore> .
     """
-    require_triples(db, "to_rdflib(db)")
+    db = require_triples(db, "to_rdflib(db)")
     with needed_by("to_rdflib"):
         import rdflib
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyoxigraph as ox
 
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.database.io.files.formats import Format
 from capacity.database.io.rdf.quads import SYNTAXES
 from capacity.database.required import require_triples
@@ -16,9 +17,9 @@ from capacity.errors import InvalidArgumentError
 WRITTEN = ("ntriples", "nquads", "turtle", "trig")
 
 
-def write_rdf(db: Database, format: Format) -> bytes:
+def write_rdf(db: DatabaseLike, format: Format) -> bytes:
     """Write triples of RDF terms as text; errors are those of `write`."""
-    require_triples(db, f"Writing {format.name}")
+    db = require_triples(db, f"Writing {format.name}")
     nodes = [node_of(token) for token in db.tokens]
     if with_stable_names(db.tokens) is not db.tokens:
         raise InvalidArgumentError(

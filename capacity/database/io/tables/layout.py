@@ -59,6 +59,8 @@ class Layout:
         The names of the columns, of which no cell is another, or there is no doubt.
     refuses_empty : bool
         Whether facts of empty cells alone are refused.
+    split : str or None
+        What stands between the values of an object's cell, each of which is a fact.
     """
 
     skip: int
@@ -68,6 +70,7 @@ class Layout:
     doubt: Exception | None = None
     names: tuple[str, ...] = ()
     refuses_empty: bool = False
+    split: str | None = None
 
     def facts(self, table: Table) -> Iterator[Row]:
         """Yield the facts, each with its line: rows in the order of the roles.
@@ -84,13 +87,21 @@ class Layout:
                     raise missing_cell(table, line)
                 if self.refuses_empty and not any(cells):
                     raise empty_row(table, line)
-                yield line, cells
+                yield from ((line, one) for one in self._several(cells))
                 continue
             subject, *values = cells
             held = [pair for pair in zip(self.properties, values, strict=True) if pair[1]]
             if held and not subject:
                 raise table.error("the subject, in the first column, must not be empty", line)
-            yield from ((line, (subject, *pair)) for pair in held)
+            for pair in held:
+                yield from ((line, one) for one in self._several((subject, *pair)))
+
+    def _several(self, cells: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Yield a fact for each value of the object's cell; one without a value stays as it is."""
+        *key, last = cells
+        values = [] if self.split is None else [one.strip() for one in last.split(self.split)]
+        held = [value for value in values if value]
+        yield from ((*key, value) for value in held or [last])
 
 
 def layout_of(table: Table, options: TableOptions) -> Layout:
@@ -102,6 +113,12 @@ def layout_of(table: Table, options: TableOptions) -> Layout:
         For rows of other lengths, a column that isn't there, and a table that can be read in two
         ways.
     """
+    layout = _of_form(table, options)
+    return layout if options.split is None else replace(layout, split=options.split)
+
+
+def _of_form(table: Table, options: TableOptions) -> Layout:
+    """Find the facts of a wide table, of chosen columns, or of a table of any other form."""
     if options.wide:
         return _wide(table, options)
     refuses_empty = options.wide is None and table.names is None

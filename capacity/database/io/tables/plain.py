@@ -282,7 +282,7 @@ def read_plain(
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
     """
-    if reading.comment is not None:
+    if reading.comment is not None or reading.split is not None:
         return None
     start = after_comments(content.data, comments_before(format, reading))
     large = len(content.data) >= 2**31

@@ -21,7 +21,7 @@ from capacity.checks import in_a_line, shown
 from capacity.errors import InvalidArgumentError, TensorFormatError
 from capacity.reading_limits import Limits
 from capacity.tensor.dense import from_coo
-from capacity.tensor.npy import parse_npy, refuse_order
+from capacity.tensor.formats.npy import parse_npy, refuse_order
 from capacity.tensor.sparse import SparseTensor
 
 ZIP, MATRIX_MARKET = b"PK\x03\x04", b"%%MatrixMarket"

@@ -25,7 +25,7 @@ from capacity.errors import InvalidArgumentError, TensorFormatError
 from capacity.reading_limits import Limits
 from capacity.tensor.coordinates import LARGEST_ENTRY, LARGEST_ORDER, LARGEST_SIDE, checked_shape
 from capacity.tensor.dense import from_coo
-from capacity.tensor.npy import refuse_order
+from capacity.tensor.formats.npy import refuse_order
 from capacity.tensor.sparse import SparseTensor
 
 _DEFAULT = Limits()

@@ -1,0 +1,196 @@
+"""`as_database`: facts in whatever form they come, as a `Database`.
+
+Every function of facts takes what this takes. A form is a line in `CONVERTERS`, or one that another
+package registers; the function that makes the database is imported when such an object comes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
+
+from capacity.checks import shown
+from capacity.converters import Converter, Converters, names_of
+from capacity.database.columns import Columns
+from capacity.database.policy import MultiPolicy, multi_valued_warning
+from capacity.errors import InvalidTypeError, warn_caller
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
+
+# what `as_database` takes, of which other libraries' classes have no name here
+DatabaseLike: TypeAlias = Union["Database", str, os.PathLike[str], Iterable[Any], Any]
+
+_KEEP = {"multi": "keep"}
+_LIBRARIES = "capacity.database.io.libraries"
+CONVERTERS = Converters([
+    Converter("file", (str, os.PathLike), "capacity.database.io.readers:load", "read", _KEEP),
+    Converter("DataFrame of pandas", ("pandas.DataFrame",), f"{_LIBRARIES}.pandas:from_pandas",
+              options=_KEEP),
+    Converter("graph of rdflib", ("rdflib.Graph",), f"{_LIBRARIES}.rdflib:from_rdflib",
+              options=_KEEP),
+    Converter("store of pyoxigraph", ("pyoxigraph.Store", "pyoxigraph.Dataset"),
+              f"{_LIBRARIES}.pyoxigraph:from_pyoxigraph", options=_KEEP),
+    Converter("graph of networkx", ("networkx.Graph",), f"{_LIBRARIES}.networkx:from_networkx",
+              options=_KEEP),
+    Converter("triples of PyKEEN", ("pykeen.CoreTriplesFactory", "pykeen.Dataset"),
+              f"{_LIBRARIES}.pykeen:from_pykeen", options=_KEEP),
+    Converter("array", ("numpy.ndarray", "torch.Tensor"), f"{_LIBRARIES}.arrays:from_array",
+              options=_KEEP),
+    Converter("table of Arrow", (), f"{_LIBRARIES}.arrow:from_arrow", "__arrow_c_stream__", _KEEP),
+    Converter("rows", (), f"{_LIBRARIES}.rows:from_rows", "__iter__", _KEEP),
+])  # fmt: skip
+# what would be taken for rows or a file, and is neither
+_REFUSED = {
+    "builtins.bytes": "bytes: text goes to capacity.database.parse_rdf",
+    "builtins.dict": "a dict: give its facts as rows of three cells",
+    "capacity.SparseTensor": "a tensor, whose facts have no names: call "
+    "capacity.database.from_numpy(tensor.to_numpy()) first",
+    "torch.Module": "a model, which holds no facts",
+}
+
+
+def as_database(facts: DatabaseLike, *, multi: MultiPolicy | None = None) -> Database:
+    """Return facts as a database, in whatever form they come.
+
+    All functions of facts take what this takes, by the policy ``keep``.
+
+    Parameters
+    ----------
+    facts : database, path, table, graph, array or iterable
+        One of
+
+        * a `Database`, which is returned as it is;
+        * a path, a list of paths, or a binary file, which `load` reads;
+        * a DataFrame of pandas, with what `from_pandas` says of its columns; a table of Arrow, as
+          pyarrow, polars and DuckDB give it;
+        * a graph of rdflib (``Graph``, ``Dataset``), of networkx, or a ``Store`` of pyoxigraph;
+        * a ``TriplesFactory`` of PyKEEN, or one of its data sets, whose training facts count;
+        * an array of numpy or torch with a row a fact and three columns, of text or of integers;
+          or one of zeros and ones with three modes, as `from_numpy` has it;
+        * an iterable of (subject, predicate, object).
+
+        Integers become labels: 7 is ``"7"``.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The facts.
+
+    Raises
+    ------
+    InvalidTypeError
+        For anything else, with what to do.
+    CapacityError
+        As the function that reads such an object.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_database([("Astrid", "born_in", "Singapore")])
+    Database(1 triples: 1 subjects x 1 predicates x 1 objects, 3 tokens; functional)
+    >>> as_database(np.array([[0, 7, 1], [1, 7, 0]])) == as_database({("0", "7", "1"), (1, 7, 0)})
+    True
+    """
+    if isinstance(facts, Columns):
+        db = cast("Database", facts)
+        return db if multi is None else db.with_policy(multi)
+    db = facts_given(facts, "as_database(facts)")
+    if multi is not None:
+        return db.with_policy(multi)
+    if not db.is_functional:
+        warn_caller(multi_valued_warning(db.n_multi_valued_pairs, db.n_pairs, db.arity))
+    return db
+
+
+def facts_given(value: object, call: str) -> Database:
+    """Return facts as a database, by the policy ``keep``, for a function that takes them.
+
+    Parameters
+    ----------
+    value : object
+        What `as_database` takes.
+    call : str
+        The function with its arguments, for the message.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it is something else.
+    """
+    seen: list[type] = []
+    while not isinstance(value, Columns):
+        refused = next((_REFUSED[name] for name in names_of(value) if name in _REFUSED), None)
+        if refused == _REFUSED["torch.Module"] and "layer" in call:
+            refused = "a model: swap the layer and the database"
+        converter = None if refused or type(value) in seen else CONVERTERS.of(value)
+        if converter is None:
+            raise InvalidTypeError(
+                f"{call} needs a Database, or what capacity.database.as_database makes one of: a "
+                f"path, a table, a graph or rows of three cells; got {refused or shown(value)}."
+            )
+        seen.append(type(value))
+        value = converter.made(value)
+    return cast("Database", value)
+
+
+def register_database_converter(converter: Converter) -> None:
+    """Let every function of facts take objects of another kind.
+
+    Parameters
+    ----------
+    converter : Converter
+        The kind, and a function that makes of an object a database, or something else that
+        `as_database` takes. It is asked before those of the library.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it isn't a `Converter`.
+    InvalidArgumentError
+        If there is one of its name.
+
+    Examples
+    --------
+    >>> from capacity import rank_interval
+    >>> class Edges:
+    ...     pairs = [("a", "b"), ("b", "c")]
+    >>> def facts_of(edges):
+    ...     return [(tail, "to", head) for tail, head in edges.pairs]
+    >>> register_database_converter(Converter("edges", (Edges,), facts_of))
+    >>> print(rank_interval(Edges()))
+    [2, 2]
+    >>> unregister_database_converter("edges").name
+    'edges'
+    """
+    CONVERTERS.register(converter)
+
+
+def unregister_database_converter(name: str) -> Converter:
+    """Take the converter of a name from the list.
+
+    Parameters
+    ----------
+    name : str
+        Name of a registered converter.
+
+    Returns
+    -------
+    Converter
+        The converter.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none.
+
+    Examples
+    --------
+    >>> register_database_converter(Converter("edges", (), list))
+    >>> unregister_database_converter("edges").make is list
+    True
+    """
+    return CONVERTERS.unregister(name)

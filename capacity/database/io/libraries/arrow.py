@@ -1,0 +1,76 @@
+"""Conversion of tables of Arrow to `Database`, as pyarrow, polars and DuckDB give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from capacity.database.facts import Database
+from capacity.database.io.libraries.frames import texts_of
+from capacity.database.io.table_options import Columns, TableForm, TableTerms, table_options
+from capacity.database.io.tables.cells import read_rows
+from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.layout import narrowed
+from capacity.database.io.tables.table import Table
+from capacity.database.policy import MultiPolicy
+from capacity.errors import InvalidTypeError
+
+
+def from_arrow(
+    table: Any,
+    *,
+    form: TableForm | None = None,
+    terms: TableTerms | None = None,
+    arity: int | None = None,
+    columns: Columns | None = None,
+    split: str | None = None,
+    multi: MultiPolicy | None = None,
+) -> Database:
+    """Make a database from a table of Arrow.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, polars.DataFrame or another object with ``__arrow_c_stream__``
+        Columns as `from_pandas` has them.
+    form : {'long', 'wide', 'n3'}, optional
+        Form of the table, which `from_pandas` calls ``table``.
+    terms, arity, columns, split : optional
+        As `from_pandas` has them.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The rows of the table.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `table` is something else, or a cell is neither text, a number, nor a date.
+    DatabaseFormatError
+        For other columns, a missing cell, a table without rows, or one that can be read in two
+        ways.
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+
+    Examples
+    --------
+    >>> table = pa.table({"subject": ["a", "b"], "predicate": ["p", "p"], "object": [1980, 1990]})
+    >>> str(from_arrow(table)("a", "p"))
+    '1980'
+    """
+    options = table_options(form, terms, arity, columns, split)
+    if not hasattr(table, "__arrow_c_stream__"):
+        raise InvalidTypeError(
+            f"`table` must be a table of Arrow; got {type(table).__name__}. For a file use "
+            "read_table."
+        )
+    given = pa.table(table)
+    names = tuple(given.column_names)
+    at, options = narrowed(Table("the table", "arrow", [], names), options)
+    cells = [texts_of(given.column(i).to_pylist(), names[i]) for i in at]
+    rows: list[Row] = list(enumerate(zip(*cells, strict=True)))  # type: ignore[arg-type]
+    chosen = Table("the table", "arrow", rows, tuple(names[i] for i in at))
+    return read_rows(chosen, options, multi=multi)

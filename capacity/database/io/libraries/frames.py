@@ -1,0 +1,106 @@
+"""Columns of tables that other libraries hold, as text: numbers, dates, and what is missing."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from capacity.checks import shown
+from capacity.errors import InvalidTypeError
+
+# pandas' own values for what is missing, which isn't imported here
+_MISSING = ("NAType", "NaTType")
+_EMPTY = datetime.time()
+
+
+def texts_of(cells: Iterable[Any], column: object) -> list[str | None]:
+    """Write the cells of a column as text, and those without a value as None.
+
+    Whole numbers are written without a point in a column where every number is whole, whatever
+    their type: pandas makes floats of integers beside a missing one. Other numbers are written as
+    Python writes them, and days without a time if no cell of the column has one.
+
+    Parameters
+    ----------
+    cells : iterable
+        Values of the column.
+    column : object
+        Its name, for messages.
+
+    Returns
+    -------
+    list of str or None
+
+    Raises
+    ------
+    InvalidTypeError
+        For a cell that is neither text, nor a number, a truth value, a date or a time.
+
+    Examples
+    --------
+    >>> texts_of([1980.0, float("nan"), None, "x"], "born")
+    ['1980', None, None, 'x']
+    >>> texts_of([1.5, 2.0], "size"), texts_of([True, 7], "is")
+    (['1.5', '2.0'], ['True', '7'])
+    """
+    given = list(cells)
+    if all(type(cell) is str for cell in given):
+        return given
+    floats = [cell for cell in given if isinstance(cell, float | np.floating)]
+    whole = all(math.isnan(cell) or float(cell).is_integer() for cell in floats)
+    moments = [c for c in given if isinstance(c, datetime.datetime) and not is_missing(c)]
+    daily = all(moment.time() == _EMPTY and moment.tzinfo is None for moment in moments)
+    return [_text(cell, number, column, whole, daily) for number, cell in enumerate(given)]
+
+
+def is_missing(cell: object) -> bool:
+    """Tell whether a cell has no value: None, a float that isn't a number, or pandas' NA and NaT.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing(None), is_missing("nan"), is_missing("")
+    (True, True, False, False)
+    """
+    if cell is None or type(cell).__name__ in _MISSING:
+        return True
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(cell))
+    if isinstance(cell, float | np.floating | Decimal):
+        return math.isnan(cell)
+    return False
+
+
+def _text(cell: Any, number: int, column: object, whole: bool, daily: bool) -> str | None:
+    # rdflib's nodes are str, too, and would lose their kind
+    if type(cell) in (str, np.str_):
+        return str(cell)
+    if is_missing(cell):
+        return None
+    if isinstance(cell, bool | np.bool_):
+        return str(bool(cell))
+    if isinstance(cell, int | np.integer):
+        return str(int(cell))
+    if isinstance(cell, float | np.floating):
+        return str(int(cell)) if whole and math.isfinite(cell) else str(cell)
+    if isinstance(cell, datetime.datetime):
+        return cell.date().isoformat() if daily else cell.isoformat(sep=" ")
+    if isinstance(cell, datetime.date | datetime.time):
+        return cell.isoformat()
+    if isinstance(cell, np.datetime64 | Decimal | Fraction):
+        return str(cell)
+    raise InvalidTypeError(
+        f"Each cell must be text, a number or a date; row {number} of the column {shown(column)} "
+        f"holds {shown(cell)} of type {type(cell).__name__}. {_advice(cell)}"
+    )
+
+
+def _advice(cell: object) -> str:
+    if isinstance(cell, list | tuple | set | np.ndarray):
+        return "Give several values a row each, with frame.explode(column)."
+    return "Turn it into text; give rdflib nodes and Terms to Database.from_triples."

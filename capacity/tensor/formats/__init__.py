@@ -1,0 +1,1 @@
+"""One module a format of files of tensors: arrays and archives of numpy, and text."""

@@ -1,0 +1,165 @@
+"""DataFrames as people have them: an index, numbers, dates, what is missing, several values."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from capacity import Database, load
+from capacity.database import from_arrow, from_pandas, read_table
+from capacity.errors import CapacityError, MultiValuedWarning
+
+PEOPLE = pd.DataFrame({"name": ["Ann", "Bob"], "born": [1980, None], "city": ["Rome", None]})
+# two facts about Ann, and none about Bob
+ANN = Database.from_triples([("Ann", "born", "1980"), ("Ann", "city", "Rome")])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame,
+        lambda frame: frame.convert_dtypes(),
+        lambda frame: frame.astype(object),
+        lambda frame: frame.astype({"born": "Int64"}),
+        lambda frame: frame.astype({"city": "category"}),
+        lambda frame: frame.set_index("name"),
+        lambda frame: frame.set_index(frame["name"].rename(None)).drop(columns="name"),
+        lambda frame: frame.iloc[::-1].reset_index(drop=True),
+        lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
+    ],
+    ids=["floats", "NA", "objects", "Int64", "category", "index", "index without a name",
+         "other order", "pyarrow"],
+)  # fmt: skip
+def test_whole_numbers_are_text_and_what_is_missing_is_no_fact(
+    change: Callable[[pd.DataFrame], pd.DataFrame],
+) -> None:
+    assert from_pandas(change(PEOPLE), table="wide") == ANN
+
+
+def test_a_pivoted_frame_has_its_subjects_in_the_index() -> None:
+    long = pd.DataFrame({"s": ["DE", "DE", "FR"], "p": ["in", "money", "in"], "o": ["EU"] * 3})
+    wide = long.pivot(index="s", columns="p", values="o")
+    assert from_pandas(wide, table="wide") == from_pandas(long)
+
+
+def test_numbers_are_subjects_where_the_index_has_a_name() -> None:
+    frame = pd.DataFrame({"in": ["EU", "AS"]}, index=pd.Index([49, 81], name="code"))
+    assert {token.text for token in from_pandas(frame, table="wide").subjects} == {"49", "81"}
+    # without one they may be what is left of a choice of rows
+    chosen = pd.DataFrame({"name": ["DE", "JP", "FR"], "in": ["EU", "AS", "EU"]}).iloc[[0, 2]]
+    with pytest.raises(CapacityError, match=r"reset_index\(drop=True\).*rename_axis"):
+        from_pandas(chosen, table="wide")
+    db = from_pandas(chosen.reset_index(drop=True), table="wide")
+    assert db == Database.from_triples([("DE", "in", "EU"), ("FR", "in", "EU")])
+
+
+def test_the_index_of_a_long_frame_holds_no_facts_unless_it_is_asked_for() -> None:
+    rows = pd.DataFrame([("a", "p", "x"), ("b", "p", "y")], columns=pd.Index(["s", "p", "o"]))
+    assert from_pandas(rows.iloc[1:]) == Database.from_triples([("b", "p", "y")])
+    by_index = rows.set_index("s")
+    assert from_pandas(by_index, columns=["s", "p", "o"]) == from_pandas(rows)
+
+
+def test_an_index_of_two_levels_is_refused() -> None:
+    frame = PEOPLE.set_index(["name", "city"])
+    with pytest.raises(CapacityError, match="one level"):
+        from_pandas(frame, table="wide")
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts"),
+    [
+        ([1.5, 2.0], ["1.5", "2.0"]),
+        (np.array([0.1, 3], np.float32), ["0.1", "3.0"]),
+        ([True, False], ["True", "False"]),
+        (pd.to_datetime(["2020-01-02", "2021-03-04"]), ["2020-01-02", "2021-03-04"]),
+        (pd.to_datetime(["2020-01-02 10:00", "2021-03-04 00:00"]),
+         ["2020-01-02 10:00:00", "2021-03-04 00:00:00"]),
+        ([datetime.date(2020, 1, 2), 7], ["2020-01-02", "7"]),
+        ([2**70, -1], [str(2**70), "-1"]),
+        (["007", "NA"], ["007", "NA"]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_cells_are_written_as_people_write_them(cells: Any, texts: list[str]) -> None:
+    frame = pd.DataFrame({"name": ["a", "b"], "is": cells})
+    assert from_pandas(frame, table="wide") == Database.from_triples(
+        [("a", "is", texts[0]), ("b", "is", texts[1])]
+    )
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NaT, pd.NA, np.datetime64("NaT")])
+def test_a_fact_without_a_value_is_refused_where_a_row_is_a_fact(missing: object) -> None:
+    frame = pd.DataFrame({"s": ["a", "b"], "p": ["p", "p"], "o": pd.Series(["x", missing])})
+    with pytest.raises(CapacityError, match="a cell is missing"):
+        from_pandas(frame)
+
+
+def test_tables_of_arrow_are_read_as_frames_are() -> None:
+    table = pa.Table.from_pandas(PEOPLE)
+    assert from_arrow(table, form="wide") == ANN
+    with pytest.raises(CapacityError, match="must be a table of Arrow"):
+        from_arrow([1])
+
+
+# several values
+
+GENRES = [("Alien", "genre", "Horror"), ("Alien", "genre", "SciFi"), ("Up", "genre", "Comedy")]
+WIDE = 'film,genre\nAlien,"Horror, SciFi"\nUp,Comedy\n'
+LONG = "Alien\tgenre\tHorror, SciFi\nUp\tgenre\tComedy\n"
+
+
+@pytest.mark.filterwarnings("ignore::capacity.errors.MultiValuedWarning")
+def test_a_cell_of_several_values_is_split_if_asked(tmp_path: Path) -> None:
+    both = Database.from_triples(GENRES)
+    wide, long = tmp_path / "films.csv", tmp_path / "films.tsv"
+    wide.write_text(WIDE)
+    long.write_text(LONG)
+    frame = pd.DataFrame({"film": ["Alien", "Up"], "genre": ["Horror, SciFi", "Comedy"]})
+    assert load(wide, table="wide", split=",") == both
+    assert load(long, split=",") == read_table(long, split=", ") == both
+    assert from_pandas(frame, table="wide", split=",") == both
+    assert from_arrow(pa.Table.from_pandas(frame), form="wide", split=",") == both
+    frame.to_parquet(tmp_path / "films.parquet")
+    assert load(tmp_path / "films.parquet", table="wide", split=",") == both
+    assert load(long).n_facts == 2
+
+
+def test_a_separator_alone_is_a_value_and_nothing_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("a\tp\t;\nb\tp\tx;;y; \n")
+    with pytest.warns(MultiValuedWarning):
+        db = load(tmp_path / "t.tsv", split=";")
+    assert db == Database.from_triples([("a", "p", ";"), ("b", "p", "x"), ("b", "p", "y")],
+                                       multi="keep")  # fmt: skip
+
+
+@pytest.mark.parametrize("split", ["", 3, [","]])
+def test_a_separator_is_a_text(split: Any) -> None:
+    with pytest.raises(CapacityError, match="`split` must be what stands between"):
+        from_pandas(PEOPLE, table="wide", split=split)
+
+
+def test_terms_and_rdf_are_not_split(tmp_path: Path) -> None:
+    with pytest.raises(CapacityError, match="not of N-Triples terms"):
+        from_pandas(PEOPLE, table="wide", terms="n3", split=",")
+    (tmp_path / "t.nt").write_text("<x:a> <x:p> <x:b> .\n")
+    with pytest.raises(CapacityError, match="`split` is an option of tables"):
+        load(tmp_path / "t.nt", split=",")
+
+
+@pytest.mark.filterwarnings("ignore::capacity.errors.MultiValuedWarning")
+def test_large_tables_are_split_as_small_ones_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "films.csv"
+    path.write_text(WIDE)
+    small = load(path, table="wide", split=",")
+    monkeypatch.setattr("capacity.database.io.files.pieces.LARGE", 1)
+    assert load(path, table="wide", split=",") == small

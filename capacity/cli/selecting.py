@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import typer
 
 from capacity.cli.help import CHOOSING, READING, one_of
+from capacity.database.choosing.folding.fold import FOLDS
 from capacity.database.choosing.selection import KeepOrDrop, Selection, SelectionOptions
 from capacity.database.facts import Database
 from capacity.database.io.table_options import TableForm
@@ -150,6 +151,12 @@ _OPTIONS = (
     _names("exclude", "exclude", "Drop this predicate, named in the same ways"),
     _names("namespaces", "namespace", "Keep predicates in this namespace, or prefix"),
     _names("types", "type", "Keep subjects of this class, by rdf:type"),
+    _Option(
+        "fold", "fold", list[str] | None,
+        "Before, fold syntax to facts: lists, restrictions of OWL, statements (nodes with "
+        "qualifiers), statements:order-5, or statements:QUALIFIER; with commas, or repeatable.",
+        CHOOSING, completed=lambda: (*FOLDS, "statements:order-4", "statements:order-5"),
+    ),
 )  # fmt: skip
 # the options of reading that choose facts
 _CHOOSING = ("graph", "annotations_of_facts")

@@ -20,6 +20,7 @@ from capacity.database.choosing.lookup import labels_of, position
 from capacity.database.choosing.selection import Selected, Selection
 from capacity.database.terms.term import LITERAL_OR_IRI, Term
 from capacity.database.terms.vocabularies import (
+    OWL,
     RDF_TYPE,
     annotation_predicates,
     declared_as,
@@ -60,7 +61,7 @@ def rows_of(db: Database, selection: Selection) -> tuple[Mask, Selected]:
         If no predicate or class has a name, or several do.
     """
     omitted: dict[str, Mask] = {}
-    for name, value in selection.options().items():
+    for name, value in selection.criteria().items():
         if name in _OF_TRIPLES and db.arity != 3:
             raise not_triples(f"`{name}`", db.arity)
         omitted[name] = _CRITERIA[name](db, value)
@@ -70,8 +71,11 @@ def rows_of(db: Database, selection: Selection) -> tuple[Mask, Selected]:
     counts = {name: int(mask.sum()) for name, mask in omitted.items()}
     found = Selected(selection, db.n_facts, int(kept.sum()), counts)
     if omitted and db.n_facts and not found.kept:
+        hint = ""
+        if counts.get("schema") == db.n_facts and len(of_predicate(db, f"{OWL}onProperty")):
+            hint = " Of an ontology, `fold` makes facts of restrictions, which stay."
         raise InvalidArgumentError(
-            f"A selection must keep at least one fact; {found}. Omit one of the criteria."
+            f"A selection must keep at least one fact; {found}. Omit one of the criteria.{hint}"
         )
     return kept, found
 
@@ -86,7 +90,7 @@ def with_kinds(selected: Selected, whole: Database, part: Database) -> Selected:
     whole, part : Database
         All facts, and those that stay.
     """
-    if whole.arity != 3:
+    if part.arity != 3:
         return selected
     predicates = set(part.predicates)
     marked = zip(whole.predicates, annotation_predicates(whole).tolist(), strict=True)

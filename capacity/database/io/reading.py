@@ -224,9 +224,11 @@ def reading_of(call: str, kind: type, options: Mapping[str, Any]) -> tuple[Readi
     known = list(kind.__annotations__)
     for name in options:
         if name not in known:
+            hint = nearest(name, known)
+            if name in LoadOptions.__annotations__:
+                hint = f" `load` has `{name}`, for facts that memory holds."
             raise InvalidTypeError(
-                f"`{call}` has no option `{name:.60}`; it has {', '.join(known)}."
-                f"{nearest(name, known)}"
+                f"`{call}` has no option `{name:.60}`; it has {', '.join(known)}.{hint}"
             )
     criteria = SelectionOptions.__annotations__
     return (

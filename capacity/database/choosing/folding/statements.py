@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,23 +153,33 @@ def _is_aside(predicate: Term) -> bool:
 _Kind = Iterator[tuple[int, Statement | None]]
 
 
-def _places(graph: Graph, nodes: NDArray[np.int64], column: int) -> dict[int, list[int]]:
-    """Collect, for each of some nodes, the places of the facts that have it in a column."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for at in np.flatnonzero(np.isin(graph.rows[:, column], nodes)).tolist():
-        found[int(graph.rows[at, column])].append(at)
+class _Fact(NamedTuple):
+    """A fact and its place in the graph's rows."""
+
+    at: int
+    subject: int
+    predicate: int
+    object: int
+
+
+def _facts(graph: Graph, nodes: NDArray[np.int64], column: int) -> dict[int, list[_Fact]]:
+    """Collect, for each of some nodes, the facts that have it in a column."""
+    found: defaultdict[int, list[_Fact]] = defaultdict(list)
+    places = np.flatnonzero(np.isin(graph.rows[:, column], nodes))
+    for at, row in zip(places.tolist(), graph.rows[places].tolist(), strict=True):
+        found[row[column]].append(_Fact(at, *row))
     return found
 
 
 def _of_wikibase(graph: Graph) -> _Kind:
     """Find the statements of Wikibase: named once, by the property that they state."""
-    stating: dict[int, tuple[int, str]] = {}
-    for q, term in graph.predicates().items():
+    predicates = graph.predicates()
+    # of each property that states, the one that names the statement, and that of the fact
+    stating: dict[int, tuple[int, int]] = {}
+    for q, term in predicates.items():
         if (parts := _STATED.fullmatch(term.text)) is not None:
-            stating[q] = (
-                graph.iri(parts["base"] + parts["name"]),
-                f"{parts['base']}direct/{parts['name']}",
-            )
+            base, name = parts["base"], parts["name"]
+            stating[q] = graph.iri(base + name), graph.numbered(f"{base}direct/{name}")
     if not stating:
         return
     naming = [by for by, _ in stating.values() if by != NONE]
@@ -176,71 +187,67 @@ def _of_wikibase(graph: Graph) -> _Kind:
         graph.rows[graph.with_predicate(*stating), 0],
         graph.rows[graph.with_predicate(*naming), 2],
     )
-    said, named = _places(graph, nodes, 0), _places(graph, nodes, 2)
-    used = set(graph.predicates())
-    ranks = {q for q, term in graph.predicates().items() if _RANK.fullmatch(term.text)}
+    said, named = _facts(graph, nodes, 0), _facts(graph, nodes, 2)
+    ranks = {q for q, term in predicates.items() if _RANK.fullmatch(term.text)}
+    wrong = {v for v in _objects(graph, ranks) if graph.term(v).text.endswith("#DeprecatedRank")}
     for node in nodes.tolist():
-        states = [at for at in said[node] if graph.rows[at, 1] in stating]
-        if len(states) != 1 or len(named[node]) != 1 or node in used:
+        states = [fact for fact in said[node] if fact.predicate in stating]
+        if len(states) != 1 or len(named[node]) != 1 or node in predicates:
             yield node, None
             continue
-        (at,), (by,) = states, named[node]
-        _, q, v = graph.rows[at].tolist()
-        subject, p, _ = graph.rows[by].tolist()
-        if p != stating[q][0]:
+        (states_it,), (names_it,) = states, named[node]
+        by, direct = stating[states_it.predicate]
+        if names_it.predicate != by:
             yield node, None
             continue
-        given = (
-            graph.term(graph.rows[one, 2]).text for one in said[node] if graph.rows[one, 1] in ranks
-        )
-        deprecated = any(rank.endswith("#DeprecatedRank") for rank in given)
-        fact = subject, graph.numbered(stating[q][1]), v
-        yield node, Statement(node, fact, frozenset((at, by)), deprecated=deprecated)
+        fact = names_it.subject, direct, states_it.object
+        places = frozenset((states_it.at, names_it.at))
+        deprecated = any(one.predicate in ranks and one.object in wrong for one in said[node])
+        yield node, Statement(node, fact, places, deprecated=deprecated)
+
+
+def _objects(graph: Graph, predicates: Iterable[int]) -> list[int]:
+    return np.unique(graph.rows[graph.with_predicate(*predicates), 2]).tolist()
 
 
 def _reified(graph: Graph) -> _Kind:
     """Find reified statements and annotated axioms, which no other fact names."""
-    classes = {graph.iri(f"{RDF}Statement"), graph.iri(f"{OWL}Axiom")} - {NONE}
+    classes = {graph.iri(f"{RDF}Statement"), graph.iri(f"{OWL}Axiom")}
     parts = {graph.iri(name): i for names in _REIFICATIONS for i, name in enumerate(names)}
-    parts.pop(NONE, None)
     nodes = np.unique(graph.rows[graph.with_predicate(*parts), 0])
-    said, named = _places(graph, nodes, 0), _places(graph, nodes, 2)
+    said, named = _facts(graph, nodes, 0), _facts(graph, nodes, 2)
     used = set(graph.predicates())
     for node in nodes.tolist():
-        states = {
-            parts[int(graph.rows[at, 1])]: at for at in said[node] if graph.rows[at, 1] in parts
-        }
-        n_parts = sum(int(graph.rows[at, 1]) in parts for at in said[node])
-        if len(states) != 3 or n_parts != 3 or named[node] or node in used:
+        states = [fact for fact in said[node] if fact.predicate in parts]
+        by_part = {parts[fact.predicate]: fact.object for fact in states}
+        if len(states) != 3 or len(by_part) != 3 or named[node] or node in used:
             yield node, None
             continue
-        s, p, o = (int(graph.rows[states[i], 2]) for i in range(3))
-        if graph.term(p).kind != "iri" or graph.term(s).kind == "literal":
+        fact = by_part[0], by_part[1], by_part[2]
+        if graph.term(fact[1]).kind != "iri" or graph.term(fact[0]).kind == "literal":
             yield node, None
             continue
-        naming = {
-            at
-            for at in said[node]
-            if graph.rows[at, 1] == graph.type_ and graph.rows[at, 2] in classes
+        types = {
+            one.at for one in said[node] if one.predicate == graph.type_ and one.object in classes
         }
-        naming |= set(states.values())
-        yield node, Statement(node, (s, p, o), frozenset(naming), asserted=False)
+        places = {one.at for one in states}
+        yield node, Statement(node, fact, frozenset(types | places), asserted=False)
 
 
 def _singletons(graph: Graph) -> _Kind:
     """Find the properties that are used in one fact and stand for another property there."""
-    of = [q for q, term in graph.predicates().items() if local_name(term) == "singletonPropertyOf"]
+    predicates = graph.predicates().items()
+    of = [q for q, term in predicates if local_name(term) == "singletonPropertyOf"]
     nodes = np.unique(graph.rows[graph.with_predicate(*of), 0])
-    said, named, used = (_places(graph, nodes, column) for column in (0, 2, 1))
+    said, used, named = (_facts(graph, nodes, column) for column in range(3))
     for node in nodes.tolist():
-        states = [at for at in said[node] if graph.rows[at, 1] in of]
+        states = [fact for fact in said[node] if fact.predicate in of]
         if len(states) != 1 or len(used[node]) != 1 or named[node]:
             yield node, None
             continue
-        (at,), (by,) = states, used[node]
-        s, _, o = graph.rows[by].tolist()
-        p = int(graph.rows[at, 2])
-        if graph.term(p).kind != "iri":
+        (stands_for,), (use,) = states, used[node]
+        if graph.term(stands_for.object).kind != "iri":
             yield node, None
             continue
-        yield node, Statement(node, (s, p, o), frozenset((at, by)))
+        fact = use.subject, stands_for.object, use.object
+        yield node, Statement(node, fact, frozenset((stands_for.at, use.at)))

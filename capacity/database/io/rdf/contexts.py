@@ -73,7 +73,7 @@ def with_contexts(content: Content, contexts: Contexts, base: str) -> bytes:
         return json.dumps(whole, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise DatabaseFormatError(
-            content.name, HALF_CHARACTER, format="jsonld", advice="Mend the file."
+            content.name, HALF_CHARACTER, format="jsonld", advice="Fix the file."
         ) from None
 
 

@@ -286,7 +286,7 @@ def broken(content: Content, format: str, error: Exception) -> DatabaseFormatErr
     if isinstance(error, SyntaxError):
         reason, line = str(error.msg), error.lineno
     foreign = foreign_text(content.data[:65536].decode("utf-8", "ignore"))
-    advice = "Mend the file."
+    advice = "Fix the file."
     if foreign is not None:
         reason, line, advice = f"it is {foreign.what}", None, foreign.advice
     elif format == "jsonld":
@@ -303,7 +303,7 @@ def broken(content: Content, format: str, error: Exception) -> DatabaseFormatErr
             advice = f"If it is RDF-star, whose << s p o >> may be subjects, read it as {turtle}."
         else:
             alike = ", ".join(f for f in _LIKE_TURTLE if f != format and f in FORMATS)
-            advice = f"Mend the file, or say which format it is: {alike}."
+            advice = f"Fix the file, or say which format it is: {alike}."
     # parsers repeat what they can't read, however long
     short = re.sub(r"\S{60,}", lambda word: f"{word[0]:.57}...", f"{reason:.400}")
     return DatabaseFormatError(

@@ -144,7 +144,7 @@ def _require_used(path: Path, model: Any, unused: Sequence[str]) -> None:
         if own.rpartition(".")[0] in computing:
             raise InvalidArgumentError(
                 f"{path} must hold the weights of its config.json, which has no place for {key}: "
-                "the model would compute something else. Mend config.json, or save the model "
+                "the model would compute something else. Fix config.json, or save the model "
                 "again with save_pretrained."
             )
 

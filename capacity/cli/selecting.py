@@ -78,13 +78,18 @@ def _positions(columns: list[str]) -> list[str | int]:
 
 
 def _by_iri(contexts: list[str]) -> dict[str, str]:
-    pairs = [one.rpartition("=") for one in contexts]
-    if not all(iri and path for iri, _, path in pairs):
-        raise InvalidArgumentError(
-            "`--context` must be the IRI of a context, =, and the file with a copy of it; got "
-            f"{', '.join(contexts):.200}."
-        )
-    return {iri: path for iri, _, path in pairs}
+    from capacity.database.io.rdf.contexts import contexts_of_file
+
+    found: dict[str, str] = {}
+    for one in contexts:
+        iri, equals, path = one.rpartition("=")
+        if not path or (equals and not iri):
+            raise InvalidArgumentError(
+                "`--context` must be the IRI of a context, =, and the file with a copy of it, or a "
+                f"JSON file of IRIs and files; got {one:.200}."
+            )
+        found |= {iri: path} if equals else contexts_of_file(path)
+    return found
 
 
 def _limit(keyword: str, flag: str, what: str, default: str) -> _Option:
@@ -114,7 +119,8 @@ _OPTIONS = (
     _Option("base", "base", str | None, "IRI that relative IRIs of RDF are resolved against."),
     _Option(
         "contexts", "context", list[str] | None,
-        "IRI=FILE: a context of JSON-LD, and a file with a copy of it; repeatable.",
+        "IRI=FILE: a context of JSON-LD, and a file with a copy of it, or a JSON file of such; "
+        "repeatable.",
         convert=_by_iri,
     ),
     _Option(

@@ -132,7 +132,7 @@ BELOW = {
     "rank-one completion": "objects whose completions of rank one don't span their space prove {}",
     "pencil": "the canonical form of two slices proves {}",
 }
-# and why so many simple tensors are enough
+# and from above
 ABOVE = {
     "pencil": "by the canonical form of two slices",
     "diagonalization": "by slices that are diagonal in common bases",
@@ -220,7 +220,7 @@ def _independent(argument: Unfolding, lower: Certificate) -> str:
 
 
 def _above(upper: Certificate) -> str:
-    """Say how many simple tensors are enough, in a sum if it is several arguments."""
+    """Say what bounds from above, in a sum if it is several arguments."""
     facts = upper.multi is not None
     why: dict[str, int] = {}
     for one in upper.arguments:

@@ -51,7 +51,7 @@ class GraphOptions(TypedDict, total=False):
 
     graph: str | None
     base: str | None
-    contexts: Contexts | None
+    contexts: Contexts | str | os.PathLike[str] | None
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -123,7 +123,7 @@ class Reading:
     comment: str | None = None
     graph: str | None = None
     base: str | None = None
-    contexts: Contexts | None = None
+    contexts: Contexts | str | os.PathLike[str] | None = None
     annotations_of_facts: str | None = None
     allow_empty: bool = False
     max_bytes: int = MAX_BYTES

@@ -361,5 +361,5 @@ def held_size(
 
 @cache
 def _fitted() -> dict[str, dict[str, dict[str, Any]]]:
-    """Coefficients by what is predicted and recipe, which ``experiments.size.held_sizes`` writes."""
+    """Coefficients by prediction and recipe, which ``experiments.size.held_sizes`` writes."""
     return json.loads(files("capacity.evaluator.laws").joinpath("held_sizes.json").read_text())

@@ -62,9 +62,13 @@ def from_pykeen(
         from pykeen.triples import TriplesFactory
 
     if not isinstance(factory, TriplesFactory):
+        # a data set has three, of which one is meant
+        hint = (
+            " Give its `training`, or another part of it." if hasattr(factory, "training") else ""
+        )
         raise InvalidTypeError(
             "`factory` must be a pykeen.triples.TriplesFactory, which has names; got "
-            f"{type(factory).__name__}."
+            f"{type(factory).__name__}.{hint}"
         )
     entities, relations = factory.entity_id_to_label, factory.relation_id_to_label
     rows = [

@@ -70,7 +70,7 @@ def contexts_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
             "a file of contexts must be a JSON object of IRIs and names of files",
             format="json",
             advice='Write {"https://schema.org/": "schema.jsonld"}; a context alone is given with '
-            "its IRI.",
+            f"its IRI: contexts={{'IRI': {shown(content.name)}}}.",
         )
     folder = Path(path).parent
     return {iri: os.fspath(folder / one) for iri, one in found.items()}
@@ -144,8 +144,8 @@ def _missing(name: str, iri: str, given: Sequence[str]) -> DatabaseFormatError:
         f"its context {shown(iri)} is elsewhere, and nothing is fetched",
         format="jsonld",
         advice=f"Write the context into the file, or save it{_address(iri)} and name the copy: "
-        f"contexts={{{shown(iri)}: 'context.jsonld'}}, or --context {iri:.200}=context.jsonld. For "
-        f"all files, name it in a JSON file that {REGISTERED} names.{nearest(iri, given)}",
+        f"contexts={{{shown(iri)}: 'context.jsonld'}}. For all files, name it in a JSON file that "
+        f"the environment variable {REGISTERED} names.{nearest(iri, given)}",
     )
 
 

@@ -16,7 +16,7 @@ rank of L the capacity of the layer (L. Z. Wong, Paying Attention to Facts, 2025
 `Progress`, `Seed`                           types of the arguments of that name
 ===========================================  =======================================================
 
-The rest is in rooms: `capacity.tensor` (integer tensors of any order), `capacity.database`
+The rest is in packages: `capacity.tensor` (integer tensors of any order), `capacity.database`
 (readers, writers, policies), `capacity.rank` (bounds, certificates, methods), `capacity.stores`
 (facts of any size, counted where they are), `capacity.layer` (engines, constructions),
 `capacity.embedding` (dimensions of embeddings), `capacity.evaluator` (accuracies, grids, laws),

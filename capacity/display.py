@@ -15,6 +15,8 @@ from capacity.checks import SHOWN, cut, written
 from capacity.visible import visible
 
 LARGEST = 200
+# a name in a table isn't cut shorter
+MOST_CUT = 6
 _Class = TypeVar("_Class", bound=type[Any])
 
 
@@ -114,6 +116,47 @@ def aligned(rows: Sequence[Sequence[str]], numbers: Container[int] = ()) -> list
         ).rstrip()
         for row in rows
     ]  # fmt: skip
+
+
+def fitted(
+    rows: Sequence[Sequence[str]], numbers: Container[int], width: int, spared: Sequence[int]
+) -> list[str]:
+    """Write rows as `aligned` does, in lines of a width: columns are omitted, and then cut.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        Rows of one length, the names of the columns first.
+    numbers : container of int
+        Positions of the columns of numbers.
+    width : int
+        Characters of a line.
+    spared : sequence of int
+        Positions of the columns that are omitted where there is no room, the first one first.
+        Empty ones are omitted anyway. What then is too wide is cut in the first column.
+
+    Examples
+    --------
+    >>> fitted([("name", "n", "note"), ("a" * 9, "1", "long"), ("b", "2", "")], {1}, 14, [2])
+    ['  name       n', '  aaaaaaaaa  1', '  b          2']
+    >>> fitted([("name", "n"), ("a" * 9, "1"), ("b", "2")], {1}, 11, [])
+    ['  name    n', '  aaa...  1', '  b       2']
+    """
+    rows = [[visible(cell) for cell in row] for row in rows]
+    kept = [i for i in range(len(rows[0])) if i not in spared or any(row[i] for row in rows[1:])]
+
+    def lines() -> list[str]:
+        chosen = [[row[i] for i in kept] for row in rows]
+        return aligned(chosen, {new for new, old in enumerate(kept) if old in numbers})
+
+    for column in spared:
+        if max(map(len, lines())) > width and column in kept:
+            kept.remove(column)
+    longest = max(map(len, lines()))
+    most = max(MOST_CUT, max(len(row[0]) for row in rows) - max(0, longest - width))
+    rows = [[row[0] if len(row[0]) <= most else f"{row[0][: most - 3]}...", *row[1:]]
+            for row in rows]  # fmt: skip
+    return lines()
 
 
 def percent(share: float) -> str:

@@ -1,6 +1,6 @@
 """Exceptions and warnings of the library.
 
-A message says what must hold, what was given, and what to do. All errors that a user can mend
+A message says what must hold, what was given, and what to do. All errors that a user can fix
 derive from `CapacityError`, so that one ``except`` clause catches them, and also from the built-in
 exception of their kind.
 
@@ -16,7 +16,7 @@ from capacity.visible import visible
 
 
 class CapacityError(Exception):
-    """Base class of the errors that the input causes and the user can mend.
+    """Base class of the errors that the input causes and the user can fix.
 
     As text it is one line: names and other texts of the input are shown by
     `capacity.visible.visible`.

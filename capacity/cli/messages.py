@@ -24,6 +24,7 @@ _FLAGS = {
     "device": "--device",
     "contexts": "--context",
     "exclude": "--exclude",
+    "fold": "--fold",
     "format": "--format",
     "graph": "--graph",
     "max_bytes": "--max-file-bytes",

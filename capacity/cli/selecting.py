@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import typer
 
 from capacity.cli.help import CHOOSING, READING, one_of
+from capacity.database.choosing.folding.fold import FOLDS
 from capacity.database.choosing.selection import KeepOrDrop, Selection, SelectionOptions
 from capacity.database.facts import Database
 from capacity.database.io.table_options import TableForm
@@ -77,13 +78,18 @@ def _positions(columns: list[str]) -> list[str | int]:
 
 
 def _by_iri(contexts: list[str]) -> dict[str, str]:
-    pairs = [one.rpartition("=") for one in contexts]
-    if not all(iri and path for iri, _, path in pairs):
-        raise InvalidArgumentError(
-            "`--context` must be the IRI of a context, =, and the file with a copy of it; got "
-            f"{', '.join(contexts):.200}."
-        )
-    return {iri: path for iri, _, path in pairs}
+    from capacity.database.io.rdf.contexts import contexts_of_file
+
+    found: dict[str, str] = {}
+    for one in contexts:
+        iri, equals, path = one.rpartition("=")
+        if not path or (equals and not iri):
+            raise InvalidArgumentError(
+                "`--context` must be the IRI of a context, =, and the file with a copy of it, or a "
+                f"JSON file of IRIs and files; got {one:.200}."
+            )
+        found |= {iri: path} if equals else contexts_of_file(path)
+    return found
 
 
 def _limit(keyword: str, flag: str, what: str, default: str) -> _Option:
@@ -113,7 +119,8 @@ _OPTIONS = (
     _Option("base", "base", str | None, "IRI that relative IRIs of RDF are resolved against."),
     _Option(
         "contexts", "context", list[str] | None,
-        "IRI=FILE: a context of JSON-LD, and a file with a copy of it; repeatable.",
+        "IRI=FILE: a context of JSON-LD, and a file with a copy of it, or a JSON file of such; "
+        "repeatable.",
         convert=_by_iri,
     ),
     _Option(
@@ -155,6 +162,12 @@ _OPTIONS = (
     _names("exclude", "exclude", "Drop this predicate, named in the same ways"),
     _names("namespaces", "namespace", "Keep predicates in this namespace, or prefix"),
     _names("types", "type", "Keep subjects of this class, by rdf:type"),
+    _Option(
+        "fold", "fold", list[str] | None,
+        "Before, fold syntax to facts: lists, restrictions of OWL, statements (nodes with "
+        "qualifiers), statements:order-5, or statements:QUALIFIER; with commas, or repeatable.",
+        CHOOSING, completed=lambda: (*FOLDS, "statements:order-4", "statements:order-5"),
+    ),
 )  # fmt: skip
 # the options of reading that choose facts
 _CHOOSING = ("graph", "annotations_of_facts")

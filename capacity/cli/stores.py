@@ -255,10 +255,9 @@ def print_rank(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
 
 def _in_a_sentence(counts: StoreCounts) -> str:
     below, above = counts.reasons
-    where = f"{counts.upper:,}"
-    if counts.lower < counts.upper:
-        where = f"between {counts.lower:,} and {where}"
-    return f"The rank is {where}: no less, because {below}; no more, by {above}."
+    least, most = f"{counts.lower:,}", f"{counts.upper:,}"
+    where = most if counts.lower == counts.upper else f"between {least} and {most}"
+    return f"The rank is {where}: at least {least}, because {below}; at most {most}, by {above}."
 
 
 def print_description(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:

@@ -313,7 +313,8 @@ class Database(Columns):
         **criteria
             The options of `Selection`: ``schema``, ``literals``, ``annotations`` and
             ``blank_nodes`` are ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces``
-            and ``types`` are names.
+            and ``types`` are names. What ``fold`` names is folded before: ``lists``,
+            ``restrictions`` and ``statements``.
 
         Raises
         ------
@@ -331,11 +332,15 @@ class Database(Columns):
         1 of 2 facts are selected; omitted by exclude 1
         """
         from capacity.database.choosing.criteria import rows_of, with_kinds
+        from capacity.database.choosing.folding.fold import fold
         from capacity.database.choosing.selection import Selection
 
-        rows, found = rows_of(self, Selection(**criteria))
-        made = self.subset(rows) if len(rows) else self
-        return replace(made, source=self.source, selected=with_kinds(found, self, made))
+        selection = Selection(**criteria)
+        every, folded = fold(self, tuple(selection.fold))
+        rows, found = rows_of(every, selection)
+        made = every.subset(rows) if len(rows) else every
+        found = with_kinds(replace(found, folded=folded), self, made)
+        return replace(made, source=self.source, selected=found)
 
     def subset(self, rows: NDArray[Any]) -> Database:
         """Keep the facts at `rows`, a boolean mask of `tuples` or indices into them."""

@@ -145,7 +145,7 @@ def apply_policy(
         raise MultiValuedError(
             f"Under the policy `error` every {one} must have one object; "
             f"{int(multi.sum())} of {len(starts)} {several} have several, the first is "
-            f"({first}). Choose another policy: {_choice(arity)}."
+            f"({first}). Choose another policy with multi=: {_choice(arity)}."
         )
     if policy == "first":
         return tokens, tuples[starts]
@@ -159,9 +159,10 @@ def apply_policy(
         bad = np.unique(tuples[starts[multi], 1])
         kept = tuples[~np.isin(tuples[:, 1], bad)]
     if not len(kept):
+        others = ", ".join(policies_for(arity))
         raise MultiValuedError(
             f"The policy `{policy}` leaves no fact: {int(multi.sum())} of {len(starts)} {several} "
-            f"are multi-valued. Choose another policy: {', '.join(policies_for(arity))}."
+            f"are multi-valued. Choose another policy with multi=: {others}."
         )
     return tokens, kept
 

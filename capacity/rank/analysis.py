@@ -104,10 +104,13 @@ class RankAnalysis:
 
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.tensor.shape))
-        entries = "entries" if self._of is self.tensor else "facts"
-        return (
-            f"RankAnalysis({self.tensor.n_entries} {entries}, {shape:.80}, effort={self._effort!r})"
-        )
+        size = f"{self.tensor.n_entries} {self._entries}"
+        return f"RankAnalysis({size}, {shape:.80}, effort={self._effort!r})"
+
+    @property
+    def _entries(self) -> str:
+        """Word for what the tensor holds."""
+        return "entries" if self._of is self.tensor else "facts"
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -137,7 +140,7 @@ class RankAnalysis:
         interrupted = self._search(ledger)
         lower = self._certificate("rank", "lower", *lower_end(ledger, self._methods))
         upper = self._certificate("rank", "upper", *upper_end(ledger, self._methods))
-        why = explain_rank(ledger, upper.value) + INTERRUPTED * interrupted
+        why = explain_rank(ledger, upper.value, self._entries) + INTERRUPTED * interrupted
         found = RankInterval(CertificatePair(lower, upper), interrupted, why, self.tensor)
         return self._by_groupings(found)
 
@@ -163,7 +166,7 @@ class RankAnalysis:
                 self._certificate("effective_rank", "upper", *ledger.above),
             ),
             interrupted,
-            explain_effective(ledger) + INTERRUPTED * interrupted,
+            explain_effective(ledger, self._entries) + INTERRUPTED * interrupted,
             self.tensor,
         )
         return self._by_groupings(found)

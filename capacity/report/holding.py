@@ -36,7 +36,7 @@ class HoldingLayer:
     foretold : tuple of LayerConfig and HeldSize, or None
         The smallest layer, of four heads with d_head_qk = 2 and d_head_vo = 1, as the experiment
         had them with d_model from 4 to 8, of which some of eight starts by the best recipe is
-        foretold to hold as many facts (`capacity.evaluator.held_size`); None where the law was
+        predicted to hold as many facts (`capacity.evaluator.held_size`); None where the law was
         fitted to no layer as large, or to no databases as small.
     """
 
@@ -92,7 +92,7 @@ def _start(count: int) -> LayerConfig | None:
 
 
 def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize] | None:
-    """The smallest layer within the fit that is foretold to hold as many triples by reach."""
+    """The smallest layer within the fit that is predicted to hold as many triples by reach."""
     layers = [LayerConfig(d_model, 4, 2, 1) for d_model in WIDTHS]
     sizes = [(layer, held_size(layer, by="reach")) for layer in layers]
     if n_triples < LEAST_FORETOLD:

@@ -37,7 +37,7 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
     config = BertConfig(vocab_size=len(words), hidden_size=12, num_hidden_layers=2,
                         num_attention_heads=3, intermediate_size=8,
-                        max_position_embeddings=24)  # fmt: skip
+                        max_position_embeddings=64)  # fmt: skip
     BertModel(config).save_pretrained(folder)
     return folder
 

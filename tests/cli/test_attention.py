@@ -78,7 +78,7 @@ def test_the_layer_and_head_that_are_drawn_are_counted_from_0(
 WRONG_ATTENTION = {
     "no model": (["attention", "{tmp}", "--text", "the"], "holds no config.json"),
     "causal": (["attention", "{model}", "--text", "the", "--mode", "causal"], "a causal model"),
-    "too long": (["attention", "{model}", "--text", "the " * 30], "at most 24 tokens"),
+    "too long": (["attention", "{model}", "--text", "the " * 70], "at most 64 tokens"),
     "no such head": (["attention", "{model}", "--text", "the", "--out", "{tmp}/a.png", "--layer",
                       "1", "--head", "3"], "--head from 0 to 2"),
     "nowhere": (["attention", "{model}", "--text", "the", "--layer", "1", "--head", "1"],

@@ -109,11 +109,13 @@ def test_rank_says_first_what_it_found(capsys: pytest.CaptureFixture[str], workp
     examples = workplace / "examples"
     _, out, _ = run(capsys, "rank", examples / "countries.ttl", "--effective")
     first, second, third, *_ = out.splitlines()
-    assert first.startswith("The rank is between 3,155 and 3,339: no less, because ")
-    assert second.startswith("The effective rank is between 3,155 and 3,339: no less, because ")
+    assert first.startswith("The rank is between 3,155 and 3,339: at least 3,155, because ")
+    assert second.startswith(
+        "The effective rank is between 3,155 and 3,339: at least 3,155, because "
+    )
     assert third.startswith("countries.ttl: ")
     _, out, _ = run(capsys, "rank", examples / "figure-1.ttl")
-    assert out.startswith("The rank is 5: no less, because ")
+    assert out.startswith("The rank is 5: at least 5, because ")
 
 
 def test_counted_facts_say_first_what_was_found(
@@ -124,4 +126,6 @@ def test_counted_facts_say_first_what_was_found(
     facts.write_text("<x:a> <x:p> <x:b> .\n<x:c> <x:p> <x:d> .\n")
     code, out, _ = run(capsys, "rank", facts, "--out-of-core")
     assert code == 0
-    assert out.startswith("The rank is 2: no less, because as many objects are the only object of ")
+    assert out.startswith(
+        "The rank is 2: at least 2, because as many objects are the only object of "
+    )

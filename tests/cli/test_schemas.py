@@ -29,6 +29,7 @@ LINES: dict[str, list[str]] = {
         FIGURE_1,
         f"{FIGURE_1} --effective --estimate",
         f"{FIGURE_1} --predicate born_in",
+        f"{FIGURE_1} --fold lists,statements",
         "several.nt",
         "several.nt --multi first",
         "several.nt --out-of-core",

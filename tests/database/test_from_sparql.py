@@ -663,7 +663,7 @@ def test_redirects_to_nowhere_are_refused(location: str, said: str) -> None:
     ("status", "said"),
     [(401, "Set CAPACITY_SPARQL_USER and CAPACITY_SPARQL_PASSWORD, or CAPACITY_SPARQL_TOKEN"),
      (403, "Set CAPACITY_SPARQL_USER"),
-     (400, r"it says: no such function: f\. Mend the query"),
+     (400, r"it says: no such function: f\. Fix the query"),
      (404, "Give the address that takes queries by POST"),
      (500, "Ask for fewer facts, or ask again later"),
      (299, r"it answered 299; it says")],

@@ -159,8 +159,14 @@ def test_the_advice_on_schema_is_true_and_counts_what_hangs_on_it(tmp_path: Path
 
 def test_an_ontology_without_other_facts_is_refused_whole() -> None:
     db = parse_rdf(f"{PREFIXES} :A owl:unionOf ( :B :C ) .", "turtle")
-    with pytest.raises(InvalidArgumentError, match="omitted by schema 5"):
+    with pytest.raises(InvalidArgumentError, match=r"omitted by schema 5\. Omit one of the \w+\.$"):
         db.select(schema="drop")
+    text = ":A rdfs:subClassOf [ owl:onProperty :p ; owl:someValuesFrom :B ] ."
+    db = parse_rdf(f"{PREFIXES}{text}", "turtle")
+    with pytest.raises(InvalidArgumentError, match="`fold` makes facts of restrictions"):
+        db.select(schema="drop")
+    # and so it is
+    assert db.select(schema="drop", fold="restrictions").n_facts == 1
 
 
 def test_a_table_whose_labels_look_like_lists_has_none() -> None:

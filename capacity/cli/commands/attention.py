@@ -14,9 +14,16 @@ from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.visible import visible
 
+# with more tokens than the values of a small model's heads have dimensions, 32: of fewer, all
+# attention has an effect, and there is nothing to see
+TEXT = (
+    "The court said that new antibiotics work against bacteria, but no company wants to make "
+    "antibiotics any more: the old ones are cheap, and patients take them for a week. Then they "
+    "are well, and buy no more."
+)
 EXAMPLES = (
-    'capacity attention model --text "New antibiotics work against bacteria."',
-    'capacity attention model --text "New antibiotics work against bacteria." --out heads.png',
+    f'capacity attention model --text "{TEXT}"',
+    f'capacity attention model --text "{TEXT}" --out heads.png',
 )
 
 

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from capacity.cli.endpoints import FactsOrEndpoint, Timeout
 from capacity.cli.help import OUTPUT
-from capacity.cli.output import FormatOption, Json, MultiOption, print_json
+from capacity.cli.output import (
+    FormatOption,
+    Json,
+    MultiOption,
+    new_folder,
+    print_json,
+    require_table,
+    write_table,
+)
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_description
+from capacity.database.describing.rows import Sorting
 from capacity.errors import InvalidArgumentError
+from capacity.optional import require_packages
 from capacity.progress import spinner
+from capacity.visible import visible
 
 EXAMPLES = (
     "capacity describe examples/countries.ttl",
     "capacity describe examples/countries.ttl --exclude iso3 --as turtle",
+    "capacity describe examples/countries.ttl --sort facts --out predicates.csv",
     "capacity describe https://example.org/sparql --timeout 60",
 )
 
@@ -33,6 +49,19 @@ def describe(
             "--as", help="A table for people, or RDF by VoID and DCAT.", rich_help_panel=OUTPUT
         ),
     ] = "table",
+    sort: Annotated[
+        Sorting,
+        typer.Option(
+            help="Column that the rows are sorted by: numbers from the largest, names by letter.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "rank",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a row a predicate to this .csv or .parquet file.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
     dask: Dask = None,
@@ -41,6 +70,10 @@ def describe(
     as_json: Json = False,
 ) -> None:
     """Tell what a graph is made of: a row a predicate, what carries its size, and advice."""
+    if out is not None:
+        # before the work, which would be lost
+        require_table(out, "--out")
+        require_packages("A table of predicates", ("pandas",), "layers")
     if as_json and form == "turtle":
         raise InvalidArgumentError("--json and --as turtle are two forms: omit one of them.")
     counts = counts_of(
@@ -55,16 +88,25 @@ def describe(
         refused={
             "multi": None if multi == "keep" else multi,
             "as": None if form == "table" else form,
+            "sort": None if sort == "rank" else sort,
+            "out": out,
         },
     )
     if counts is not None:
         print_description(counts, chosen, as_json)
         return
     from capacity.database.describing.dataset import describe as described
+    from capacity.database.describing.writing import as_text
 
     db = load_chosen(file, chosen, format=format, multi=multi)
     with spinner(f"describing {db.n_facts} facts"):
         found = described(db)
+    if sort != "rank":
+        found = replace(found, predicates=found.sorted_by(sort))
+    made = ""
+    if out is not None:
+        made = new_folder(out)
+        write_table(found.to_pandas(), out)
     if as_json:
         of_file = {"source": db.source and db.source.name, "sha256": db.source and db.source.sha256,
                    "facts_sha256": db.facts_sha256, "multi": db.multi,
@@ -73,4 +115,8 @@ def describe(
     elif form == "turtle":
         print(found.to_turtle(), end="")
     else:
-        print(found)
+        # in a pipe the table is whole
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(as_text(found, width))
+        if out is not None:
+            print(visible(f"  table written to  {out}{made}"))

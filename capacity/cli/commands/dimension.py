@@ -86,6 +86,11 @@ def dimension(
 
     It is about the graph itself, and not about predicting new facts.
     """
+    if certificate is not None:
+        from capacity.rank.verifier.serialization import require_plain_name
+
+        # before the work, which would be lost
+        require_plain_name(certificate)
     from capacity.embedding.families import dimensions
     from capacity.embedding.queries import QueryGraph
     from capacity.embedding.results.page import in_words, to_dict

@@ -94,6 +94,11 @@ def rank(
     as_json: Json = False,
 ) -> None:
     """Bound the rank of a database, or of a tensor of integers, from both sides."""
+    if certificate is not None:
+        from capacity.rank.verifier.serialization import require_plain_name
+
+        # before the search, which would be lost
+        require_plain_name(certificate)
     counts = counts_of(
         file,
         out_of_core=out_of_core,

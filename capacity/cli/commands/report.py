@@ -99,6 +99,8 @@ def report(
     # before the work, which would be lost if the page couldn't be written
     require_replaceable(out)
     of_facts = {"format": format, "multi": multi, "effort": effort, **chosen.flags()}
+    if attention is None and isinstance(source, Path) and _is_model(source):
+        source, attention = None, source
     if attention is not None:
         _refuse("a model", {"tau": tau, **of_facts})
         page, about = _of_model(source, attention, text, part), "model"
@@ -132,6 +134,15 @@ def _refuse(about: str, options: Mapping[str, object]) -> None:
             )
 
 
+def _is_model(folder: Path) -> bool:
+    """Tell whether save_pretrained wrote a folder: its config.json, and no manifest of a sweep."""
+    try:
+        return (folder / "config.json").is_file() and not (folder / "manifest.json").exists()
+    except OSError:
+        # reading it tells what is wrong
+        return False
+
+
 def _of_model(
     source: Path | None, folder: Path, text: str | None, part: Literal["encoder", "decoder"] | None
 ) -> str:
@@ -141,7 +152,7 @@ def _of_model(
             "one of them."
         )
     if text is None:
-        raise InvalidArgumentError("--attention needs --text, the text that the model reads.")
+        raise InvalidArgumentError(f"{folder!s:.200} is a model: say by --text what it reads.")
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.report import attention_report
     from capacity.transformer.activations.capturing import capture

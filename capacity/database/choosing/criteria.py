@@ -6,7 +6,7 @@ The criteria and their meaning stand in `capacity.database.choosing.selection`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,8 +18,10 @@ from capacity.database.arity import not_triples
 from capacity.database.choosing.hanging import schema_facts
 from capacity.database.choosing.lookup import labels_of, position
 from capacity.database.choosing.selection import Selected, Selection
+from capacity.database.terms.prefixes import namespaces_of, prefix_hint
 from capacity.database.terms.term import LITERAL_OR_IRI, Term
 from capacity.database.terms.vocabularies import (
+    OWL,
     RDF_TYPE,
     annotation_predicates,
     declared_as,
@@ -60,7 +62,7 @@ def rows_of(db: Database, selection: Selection) -> tuple[Mask, Selected]:
         If no predicate or class has a name, or several do.
     """
     omitted: dict[str, Mask] = {}
-    for name, value in selection.options().items():
+    for name, value in selection.criteria().items():
         if name in _OF_TRIPLES and db.arity != 3:
             raise not_triples(f"`{name}`", db.arity)
         omitted[name] = _CRITERIA[name](db, value)
@@ -70,8 +72,11 @@ def rows_of(db: Database, selection: Selection) -> tuple[Mask, Selected]:
     counts = {name: int(mask.sum()) for name, mask in omitted.items()}
     found = Selected(selection, db.n_facts, int(kept.sum()), counts)
     if omitted and db.n_facts and not found.kept:
+        hint = ""
+        if counts.get("schema") == db.n_facts and len(of_predicate(db, f"{OWL}onProperty")):
+            hint = " Of an ontology, `fold` makes facts of restrictions, which stay."
         raise InvalidArgumentError(
-            f"A selection must keep at least one fact; {found}. Omit one of the criteria."
+            f"A selection must keep at least one fact; {found}. Omit one of the criteria.{hint}"
         )
     return kept, found
 
@@ -86,7 +91,7 @@ def with_kinds(selected: Selected, whole: Database, part: Database) -> Selected:
     whole, part : Database
         All facts, and those that stay.
     """
-    if whole.arity != 3:
+    if part.arity != 3:
         return selected
     predicates = set(part.predicates)
     marked = zip(whole.predicates, annotation_predicates(whole).tolist(), strict=True)
@@ -157,9 +162,9 @@ def position_of(db: Database, name: Any, vocabulary: tuple[Term, ...], what: str
 def _namespaces(db: Database, names: tuple[str, ...]) -> Mask:
     inside = np.zeros(len(db.predicates), bool)
     for name in names:
-        namespace = known_prefixes(db).get(name.removesuffix(":"), name.strip("<>"))
+        known = namespaces_of(name.removesuffix(":"), db.prefixes) or (name.strip("<>"),)
         mine = np.array(
-            [term.kind == "iri" and term.text.startswith(namespace) for term in db.predicates], bool
+            [term.kind == "iri" and term.text.startswith(known) for term in db.predicates], bool
         )
         if not mine.any():
             there = {
@@ -169,10 +174,16 @@ def _namespaces(db: Database, names: tuple[str, ...]) -> Mask:
                 f"A namespace must hold a predicate of the facts; {shown(name)} holds none. Theirs "
                 f"are {', '.join(sorted(there)[:5]) or 'none: no predicate is an IRI'}"
                 f"{f' and {len(there) - 5} others' if len(there) > 5 else ''}."
-                f"{nearest(name, [*there, *db.prefixes])}"
+                f"{_nearest_namespace(name, there, db)}"
             )
         inside |= mine
     return ~inside[db.triples[:, 1]]
+
+
+def _nearest_namespace(name: str, there: Iterable[str], db: Database) -> str:
+    if name and not re.search("[/#<>]", name):
+        return prefix_hint(f"{name.removesuffix(':')}:", db.prefixes)
+    return nearest(name, there)
 
 
 def _types(db: Database, names: tuple[Any, ...]) -> Mask:

@@ -112,7 +112,7 @@ def _declared(db: Database) -> tuple[NDArray[np.bool_], ...]:
         same[db.subject_ids[rows[:, 0]]] = same[db.object_ids[rows[:, 2]]] = True
     types = of_predicate(db, RDF_TYPE)
     for at in np.unique(types[:, 2]).tolist():
-        term = db.tokens[db.object_ids[at]]
+        term = db.tokens[int(db.object_ids[at])]
         subjects = db.subject_ids[types[types[:, 2] == at, 0]]
         if _is_expression(term):
             of_owl[subjects] = True

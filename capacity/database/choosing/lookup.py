@@ -10,6 +10,7 @@ import numpy as np
 from capacity.checks import nearest
 from capacity.database.arity import role_names
 from capacity.database.terms.nodes import as_term
+from capacity.database.terms.prefixes import expanded, prefix_hint
 from capacity.database.terms.term import Term, display, local_name
 from capacity.database.terms.vocabularies import NAMING, of_predicate
 from capacity.errors import InvalidTypeError, UnknownTokenError
@@ -101,8 +102,8 @@ def position(
     ----------
     value : Term, rdflib node, or str
         A str stands for the label of that text, for the only term with that text or short name
-        (`display`), for the only IRI with that local name, or else for the only term with that
-        label.
+        (`display`), for the IRI of that name by a well-known prefix, for the only IRI with that
+        local name, or else for the only term with that label.
     vocabulary : tuple of Term
         The subjects, the predicates or the objects of a database.
     prefixes : mapping of str to str
@@ -122,7 +123,10 @@ def position(
         return vocabulary.index(term)
     names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
     every: list[tuple[str, ...]] = list(names)
+    iris = [Term("iri", iri) for iri in expanded(value, prefixes)]
     for stage in range(3):
+        if stage == 1 and (named := [one for one in iris if one in vocabulary]):
+            return vocabulary.index(named[0])
         if stage == 2:
             labelled = labels()
             known = [tuple(labelled.get(t, ())) for t in vocabulary]
@@ -140,6 +144,6 @@ def position(
                 "the IRI, or a Term."
             )
     known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
-    hint = nearest(value, known_names, most=3)
+    hint = prefix_hint(value, prefixes) or nearest(value, known_names, most=3)
     advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."
     raise UnknownTokenError(f"No {what} is called {value!r:.60} in the facts.{advice}")

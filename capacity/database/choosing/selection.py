@@ -22,7 +22,9 @@ applied after the selection.
 ``types``         only facts whose subject has one of these classes as its ``rdf:type``
 ================  ==================================================================================
 
-All but literals and blank nodes name predicates, and need facts of arity 3.
+All but literals and blank nodes name predicates, and need facts of arity 3. Before any of them,
+``fold`` replaces syntax by the facts that it stands for: lists, restrictions of OWL, and statement
+nodes (`capacity.database.choosing.folding.fold`). The criteria look at the facts that it makes.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from capacity.checks import require_choice, shown, with_known_options
+from capacity.database.choosing.folding.fold import Folded, folds_of
 from capacity.database.terms.nodes import as_term
 from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
@@ -51,6 +54,7 @@ class SelectionOptions(TypedDict, total=False):
     exclude: Sequence[Any] | str
     namespaces: Sequence[str]
     types: Sequence[Any] | str
+    fold: Sequence[str] | str
 
 
 @with_known_options
@@ -71,11 +75,13 @@ class Selection:
         The only namespaces of predicates to keep: beginnings of IRIs, or prefixes of the file.
     types : sequence of Term, rdflib node or str
         The only classes to keep, named as predicates are. Subclasses aren't inferred.
+    fold : sequence of str
+        What to fold before facts are chosen: ``lists``, ``restrictions``, ``statements``.
 
     Raises
     ------
     InvalidArgumentError
-        For another choice than ``keep`` and ``drop``, or an empty name.
+        For another choice than ``keep`` and ``drop``, an empty name, or an unknown fold.
     InvalidTypeError
         For an unknown option, or a name of another type.
 
@@ -98,17 +104,24 @@ class Selection:
     exclude: Sequence[Any] | str = ()
     namespaces: Sequence[str] = ()
     types: Sequence[Any] | str = ()
+    fold: Sequence[str] | str = ()
 
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
             if each.default == "keep":
                 require_choice(f"`{each.name}`", value, ("keep", "drop"))
+            elif each.name == "fold":
+                object.__setattr__(self, each.name, folds_of(value))
             else:
                 object.__setattr__(self, each.name, _names(each.name, value))
 
+    def criteria(self) -> dict[str, Any]:
+        """Return the options that choose facts, which are all but `fold`."""
+        return {name: value for name, value in self.options().items() if name != "fold"}
+
     def options(self) -> dict[str, Any]:
-        """Return the criteria that differ from their defaults, which keep all facts."""
+        """Return the options that differ from their defaults, which keep all facts."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value not in ("keep", ())}
 
@@ -137,12 +150,14 @@ class Selected:
     selection : Selection
         The criteria.
     of : int
-        Number of facts before the selection.
+        Number of facts before the selection, those that a fold makes.
     kept : int
         Number of facts that all criteria let stay; a policy for multi-valued pairs comes later.
     omitted : mapping of str to int
         Number of facts that each criterion omits, by itself, so that a fact can count several
         times.
+    folded : Folded or None
+        What was folded before, in numbers, if anything was.
     annotations : frozenset of Term
         Predicates of the facts that stay which all facts together say are annotations.
     labels : mapping of Term to tuple of str
@@ -153,14 +168,16 @@ class Selected:
     of: int
     kept: int
     omitted: Mapping[str, int] = field(default_factory=dict)
+    folded: Folded | None = None
     annotations: frozenset[Term] = field(default=frozenset(), repr=False, compare=False)
     labels: Mapping[Term, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def __str__(self) -> str:
+        folded = "" if self.folded is None else f"{self.folded}; of these "
         if not self.omitted:
-            return f"all {self.of:,} facts are selected"
+            return f"{folded}all {self.of:,} facts are selected"
         each = (f"by {name.replace('_', ' ')} {n:,}" for name, n in self.omitted.items())
-        return f"{self.kept:,} of {self.of:,} facts are selected; omitted {', '.join(each)}"
+        return f"{folded}{self.kept:,} of {self.of:,} facts are selected; omitted {', '.join(each)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return options and numbers, for JSON."""
@@ -168,7 +185,9 @@ class Selected:
             name: value if isinstance(value, str) else [_as_text(one) for one in value]
             for name, value in self.selection.options().items()
         }
-        return {"options": options, "of": self.of, "kept": self.kept, "omitted": {**self.omitted}}
+        folded = {} if self.folded is None else {"folded": self.folded.to_dict()}
+        omitted = {"of": self.of, "kept": self.kept, "omitted": {**self.omitted}}
+        return {"options": options, **folded, **omitted}
 
 
 def _as_text(name: Any) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from capacity.checks import require_choice
 from capacity.database.choosing.hanging import schema_facts
 from capacity.database.describing.advice import Advice, advice_on
-from capacity.database.describing.rows import PredicateRow, predicate_rows
+from capacity.database.describing.rows import PredicateRow, Sorting, predicate_rows
 from capacity.database.describing.void import as_turtle
 from capacity.database.describing.writing import as_html, as_text
 from capacity.database.required import require_triples
@@ -20,6 +21,8 @@ from capacity.exact.ranks import slices_rank
 from capacity.tensor.structure import component_labels
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from capacity.database.facts import Database
     from capacity.database.given_facts import DatabaseLike
 
@@ -99,6 +102,38 @@ class Description:
             "classes": [{"class": term.text, "subjects": n} for term, n in self.classes],
             "advice": [one.to_dict() for one in self.advice],
         }  # fmt: skip
+
+    def sorted_by(self, column: Sorting) -> tuple[PredicateRow, ...]:
+        """Return the rows by another column: numbers from the largest, names by letter.
+
+        Parameters
+        ----------
+        column : {'rank', 'facts', 'subjects', 'objects', 'several', 'name'}
+            The column; ``several`` is the number of subjects with several objects.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For another column.
+        """
+        require_choice("`column`", column, get_args(Sorting))
+        if column == "name":
+            return tuple(sorted(self.predicates, key=lambda row: row.name))
+        name = "multi_valued_pairs" if column == "several" else column
+        return tuple(sorted(self.predicates, key=lambda row: -getattr(row, name)))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a table with a row a predicate, in their order, and the columns of the JSON.
+
+        What a predicate repeats is a sentence, and an example its names with `` | `` between them.
+        """
+        import pandas as pd
+
+        rows = [
+            {**row.to_dict(), "example": " | ".join(row.example), "repeats": row.in_words()}
+            for row in self.predicates
+        ]
+        return pd.DataFrame(rows)
 
     def to_turtle(self) -> str:
         """Write the description as triples of VoID and DCAT, in Turtle.

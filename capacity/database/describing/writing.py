@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from capacity.checks import cut
-from capacity.display import aligned, in_html, percent
+from capacity.display import aligned, fitted, in_html, percent
 from capacity.visible import visible
 
 if TYPE_CHECKING:
@@ -16,14 +17,37 @@ _HEAD = ("predicate", "facts", "subjects", "objects", "rank", "of rank", "of fac
          "repeats", "several objects, such as")  # fmt: skip
 # columns of numbers, which end at the same place
 _NUMBERS = range(1, 7)
+# columns that a narrow terminal omits, the first one first: the example, what is repeated, kind,
+# shares, and numbers of subjects and objects
+_SPARED = (9, 8, 7, 6, 5, 3, 2)
 
 
-def as_text(of: Description) -> str:
-    """Write a description for a terminal: numbers, a table of predicates, and advice."""
+def as_text(of: Description, width: int | None = None) -> str:
+    """Write a description for a terminal: numbers, a table of predicates, and advice.
+
+    Parameters
+    ----------
+    of : Description
+        The description.
+    width : int, optional
+        Characters of a line. Columns that have no room are omitted, examples first; advice is
+        wrapped. By default lines are as long as need be.
+    """
     rows = [_HEAD, *(_cells(row) for row in of.predicates)]
-    table = aligned(rows, _NUMBERS)
+    table = aligned(rows, _NUMBERS) if width is None else fitted(rows, _NUMBERS, width, _SPARED)
     advice = [f"  * {visible(one.text)}" for one in of.advice]
-    return "\n".join([*_numbers(of), "", *table, *([""] if advice else []), *advice])
+    numbers = _numbers(of)
+    if width is not None:
+        advice = [line for one in advice for line in _wrapped(one, width, "    ")]
+        numbers = [line for one in numbers for line in _wrapped(one, width, " " * 14)]
+    return "\n".join([*numbers, "", *table, *([""] if advice else []), *advice])
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, max(width, 20), subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def as_html(of: Description) -> str:
@@ -44,12 +68,13 @@ def _numbers(of: Description) -> list[str]:
     kinds = ", ".join(
         f"{kind.replace('_', ' ')} {n:,} ({percent(n / db.n_facts)})"
         for kind, n in of.kinds.items()
+        if n
     )
     largest = f", the largest of {of.components[0]:,} facts" if len(of.components) > 1 else ""
     return [
         f"{name}{db!r}",
         f"  rank        at most {of.bound:,}; `capacity rank` bounds it from both sides",
-        f"  facts       {kinds}",
+        f"  facts       {kinds or 'no schema, annotations, literals or blank nodes'}",
         f"  parts       {len(of.components):,} that share nothing{largest}"
         if largest
         else "  parts       1: all facts hang together",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Unpack
 
 from capacity.database.choosing.selection import Selection
@@ -20,6 +21,7 @@ from capacity.database.io.reading import (
 )
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.errors import (
+    AnnotationWarning,
     InvalidArgumentError,
     MultiValuedError,
     UnknownTokenError,
@@ -62,6 +64,9 @@ def load(
         is applied to the facts that stay.
     predicates, exclude, namespaces, types : sequence
         Names of what to keep, or to drop, as `Selection` has them.
+    fold : sequence of str
+        What is folded to facts before facts are selected: ``lists``, ``restrictions`` and
+        ``statements``, as `capacity.database.choosing.folding.fold` has them.
 
     Returns
     -------
@@ -98,7 +103,11 @@ def load(
     """
     reading, selection = reading_of("load", LoadOptions, options)
     if selection.options():
-        every = _read(path, reading, "keep")
+        with warnings.catch_warnings():
+            if any(name.startswith("statements") for name in selection.fold):
+                # which asks what is to become of facts about facts: they are folded
+                warnings.simplefilter("ignore", AnnotationWarning)
+            every = _read(path, reading, "keep")
         where = os.fspath(path) if isinstance(path, str | os.PathLike) else _name_of(every)
         return selected_part(every, selection, multi, where)
     return _read(path, reading, multi)

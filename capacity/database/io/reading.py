@@ -51,7 +51,7 @@ class GraphOptions(TypedDict, total=False):
 
     graph: str | None
     base: str | None
-    contexts: Contexts | None
+    contexts: Contexts | str | os.PathLike[str] | None
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -125,7 +125,7 @@ class Reading:
     split: str | None = None
     graph: str | None = None
     base: str | None = None
-    contexts: Contexts | None = None
+    contexts: Contexts | str | os.PathLike[str] | None = None
     annotations_of_facts: str | None = None
     allow_empty: bool = False
     max_bytes: int = MAX_BYTES
@@ -226,9 +226,11 @@ def reading_of(call: str, kind: type, options: Mapping[str, Any]) -> tuple[Readi
     known = list(kind.__annotations__)
     for name in options:
         if name not in known:
+            hint = nearest(name, known)
+            if name in LoadOptions.__annotations__:
+                hint = f" `load` has `{name}`, for facts that memory holds."
             raise InvalidTypeError(
-                f"`{call}` has no option `{name:.60}`; it has {', '.join(known)}."
-                f"{nearest(name, known)}"
+                f"`{call}` has no option `{name:.60}`; it has {', '.join(known)}.{hint}"
             )
     criteria = SelectionOptions.__annotations__
     return (

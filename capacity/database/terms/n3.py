@@ -122,7 +122,7 @@ def node_of(term: Term) -> object:
             node = term_to_pyoxigraph(term)
     if node is None or term_from_pyoxigraph(node) != term:
         raise InvalidArgumentError(
-            f"RDF has no {term.kind} that is read as {tuple(term)!r:.100}. Mend the term: its IRI, "
+            f"RDF has no {term.kind} that is read as {tuple(term)!r:.100}. Fix the term: its IRI, "
             "name, datatype or language."
         )
     return node

@@ -126,7 +126,7 @@ def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
         )
     if node is None or term_from_rdflib(node) != term:
         raise InvalidArgumentError(
-            f"rdflib has no {term.kind} that is read as {tuple(term)!r:.100}. Mend the term: its "
+            f"rdflib has no {term.kind} that is read as {tuple(term)!r:.100}. Fix the term: its "
             "datatype or language."
         )
     return node

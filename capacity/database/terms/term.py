@@ -82,7 +82,7 @@ class Term(NamedTuple):
                 return str(literal_node(self))
             except ValueError as error:
                 raise InvalidArgumentError(
-                    f"RDF has no literal {tuple(self)!r:.100} ({error}). Mend its text, datatype "
+                    f"RDF has no literal {tuple(self)!r:.100} ({error}). Fix its text, datatype "
                     "or language."
                 ) from None
         if self.kind == "triple":

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.terms.prefixes import shown_prefixes
 from capacity.database.terms.term import Term
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 SHACL = "http://www.w3.org/ns/shacl#"
 DC_TERMS = "http://purl.org/dc/terms/"
 SCHEMA_NAMESPACES = (RDFS, OWL, SHACL)
-# prefixes that names may have though a file doesn't declare them
-PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "sh": SHACL, "skos": SKOS, "dcterms": DC_TERMS}
+# by which IRIs are shown where no file declares any
+PREFIXES = shown_prefixes({})
 # properties whose values are names of a resource, which it can be asked by
 NAMING = (f"{RDFS}label", f"{SKOS}prefLabel")
 
@@ -115,4 +116,11 @@ def of_predicate(db: Database, iri: str) -> NDArray[np.int32]:
 
 def known_prefixes(db: Database) -> Mapping[str, str]:
     """Return the prefixes of a file, and those that files needn't declare, as they write ``a``."""
-    return {**PREFIXES, **db.prefixes}
+    if db.arity != 3:
+        return shown_prefixes(db.prefixes)
+    iris = (term.text for term in (*db.predicates, *_classes(db)) if term.kind == "iri")
+    return shown_prefixes(db.prefixes, iris)
+
+
+def _classes(db: Database) -> list[Term]:
+    return [db.objects[v] for v in np.unique(of_predicate(db, RDF_TYPE)[:, 2]).tolist()]

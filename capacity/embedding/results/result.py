@@ -17,7 +17,7 @@ from capacity.visible import visible
 WORDS: dict[Task, str] = {
     "exact": "to have the score 1 at every fact of this graph and 0 everywhere else",
     "signs": "to have a score above 0 at every fact of this graph and below 0 everywhere else",
-    "ranking": "to rank every fact of this graph above all that is none, query by query (s, q, ?)",
+    "ranking": "to rank every fact of this graph above all non-facts, query by query (s, q, ?)",
     "both-sides": "to rank every fact of this graph in the queries (s, q, ?) and (?, q, o)",
 }
 

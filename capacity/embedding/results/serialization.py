@@ -26,7 +26,7 @@ from capacity.exact.types import Indices
 from capacity.rank.effort import BUDGETS
 from capacity.rank.verifier.argument_json import field, items, mapping
 from capacity.rank.verifier.certificate import Certificate as RankCertificate
-from capacity.rank.verifier.serialization import MAX_BYTES, read_claims
+from capacity.rank.verifier.serialization import MAX_BYTES, read_claims, require_plain_name
 from capacity.safe_files import write_whole
 
 FORMAT = "capacity dimension 1"
@@ -44,6 +44,8 @@ def save_dimensions(found: Iterable[Dimension], path: str | os.PathLike[str]) ->
 
     Raises
     ------
+    InvalidArgumentError
+        For a name that promises compression.
     StorageError
         If the file can't be written.
 
@@ -60,6 +62,7 @@ def save_dimensions(found: Iterable[Dimension], path: str | os.PathLike[str]) ->
     >>> print(again, verify_dimension(again, db).proved)
     CP: [2, 2] True
     """
+    require_plain_name(path)
     every = [*found]
     # ranks that several dimensions rest on are written once
     ranks = {id(rank): rank for one in every for rank in one.ranks}

@@ -9,7 +9,7 @@ so that half of the runs memorise where size = factor * prod_i column_i^exponent
 = weight_i / steepness. Intervals are over all that runs share
 (`capacity.evaluator.laws.bootstrap`).
 
-`held_size` foretells the size by such laws, of databases of one to four tables without further
+`held_size` predicts the size by such laws, of databases of one to four tables without further
 structure. By reliability (``experiments/size/layers.py``): plain layers with d_model 2 to 8, 1 to
 16 heads, and queries, keys and values of 1 to 4 dimensions, each trained once on each of 20
 databases of a size. By reach (``experiments/starts/half_sizes.py``): d_model 3 to 8, queries and
@@ -178,7 +178,7 @@ def fit_size_law(
     share : float
         Share of the facts that a run must recall to memorise, above 0 and at most 1.
     by : {'reach', 'reliability'}
-        What the law foretells: that some start of a run holds its database, or how many of its
+        What the law predicts: that some start of a run holds its database, or how many of its
         starts do. For runs of one start they are the same; pool seeds first (`pooled_starts`).
     clusters : sequence of str
         Columns whose values runs share; each is drawn independently.
@@ -267,12 +267,12 @@ RecipeName: TypeAlias = Literal["plain", "best"]
 @briefly_shown
 @dataclass(frozen=True)
 class HeldSize:
-    """The size of database that a layer is foretold to hold in half of the cases.
+    """The size of database that a layer is predicted to hold in half of the cases.
 
     Attributes
     ----------
     triples : float
-        Foretold number of triples at which half of the databases are held at tau = 0.95, by one
+        Predicted number of triples at which half of the databases are held at tau = 0.95, by one
         start or by some of eight.
     low, high : float
         Ends of an interval that had 95 % of the layers of the experiment, beside the law.
@@ -294,7 +294,7 @@ class HeldSize:
 def held_size(
     layer: LayerConfig, recipe: RecipeName = "best", *, by: By = "reliability"
 ) -> HeldSize:
-    """Foretell how many triples a plain layer holds at tau = 0.95, for half of the databases.
+    """Predict how many triples a plain layer holds at tau = 0.95, for half of the databases.
 
     Parameters
     ----------
@@ -361,5 +361,5 @@ def held_size(
 
 @cache
 def _fitted() -> dict[str, dict[str, dict[str, Any]]]:
-    """Coefficients by what is foretold and recipe, which ``experiments.size.held_sizes`` writes."""
+    """Coefficients by prediction and recipe, which ``experiments.size.held_sizes`` writes."""
     return json.loads(files("capacity.evaluator.laws").joinpath("held_sizes.json").read_text())

@@ -13,7 +13,6 @@ from capacity.rank.reductions.subtensor import Part
 from capacity.rank.search.assembly import Words, above, below
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
-from capacity.tensor.sparse import SparseTensor
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,10 @@ def explained(
     return (*lines, f"open: {open_}{first}", *others)
 
 
-def explain_rank(ledger: RankLedger, upper: int) -> tuple[str, ...]:
+def explain_rank(ledger: RankLedger, upper: int, entries: str) -> tuple[str, ...]:
     """Explain the bounds of the rank, whose certified upper end is given, and the gap between them.
+
+    `entries` is the word for what the tensor holds.
 
     That end is larger than the ledger's where a block is too large to factor: it takes a simple
     tensor for each of its rows or columns, instead of as many as its rank.
@@ -150,7 +151,7 @@ def explain_rank(ledger: RankLedger, upper: int) -> tuple[str, ...]:
         found, by = ledger.strong[c]
         notes += (f"at least {value_of(found):,} on its own, by {by}, which doesn't add",)
     shape = Part.of(ledger.tensor, rows).shape
-    widest = Open(_counted(rows, ledger.tensor), shape, *bounds, notes, c in ledger.dense)
+    widest = Open(f"{len(rows):,} {entries}", shape, *bounds, notes, c in ledger.dense)
     others = [(more, "lines of blocks that are too large to factor")] if more else []
     lines = explained(
         (lower, rests_on),
@@ -166,8 +167,8 @@ def explain_rank(ledger: RankLedger, upper: int) -> tuple[str, ...]:
     return (*lines, proved) if more else lines
 
 
-def explain_effective(ledger: EffectiveLedger) -> tuple[str, ...]:
-    """Explain the bounds of the effective rank, and the gap between them."""
+def explain_effective(ledger: EffectiveLedger, entries: str) -> tuple[str, ...]:
+    """Explain the bounds of the effective rank of facts or entries, and the gap between them."""
     lower, upper = ledger.value()
     value, by = 0, ""
     if ledger.below is not None:
@@ -179,16 +180,10 @@ def explain_effective(ledger: EffectiveLedger) -> tuple[str, ...]:
     words = ledger.above[1]
     rests_on = words if upper < ledger.of_rank else f"the rank's upper bound ({words})"
     rows = np.arange(ledger.tensor.n_entries)
-    shape, words = Part.of(ledger.tensor, rows).shape, _counted(rows, ledger.tensor)
+    shape, words = Part.of(ledger.tensor, rows).shape, f"{len(rows):,} {entries}"
     left = Open(words, shape, lower, upper, ledger.notes, flattened=False)
     return explained(
         (values, methods),
         (np.array([upper]), np.array([rests_on], object)),
         left if lower < upper else None,
     )
-
-
-def _counted(rows: Indices, tensor: SparseTensor) -> str:
-    """Number of entries in words; those of a 0/1 tensor are facts."""
-    facts = tensor.largest == 1 and int(tensor.values.min()) == 1
-    return f"{len(rows):,} {'facts' if facts else 'entries'}"

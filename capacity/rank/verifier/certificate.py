@@ -189,9 +189,11 @@ def each_certificate(
         return lower, upper
     several = tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(type(one) is Certificate for one in several):
+        is_path = isinstance(given, str) or hasattr(given, "__fspath__")
+        hint = " Of a file, give load_certificates(path)." if is_path else ""
         raise InvalidTypeError(
             "The first argument must be a Certificate, a RankInterval for both of its ends, or "
-            f"several certificates; got {shown(given)}."
+            f"several certificates; got {shown(given)}.{hint}"
         )
     if not several:
         raise CertificateError("There must be a certificate; got none.")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from capacity.checks import shown
-from capacity.errors import CertificateError, StorageError
+from capacity.errors import CertificateError, InvalidArgumentError, StorageError
 from capacity.rank.verifier.argument_json import items
 from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate
 from capacity.safe_files import read_file, write_whole
@@ -44,6 +44,8 @@ def save_certificates(
     ------
     InvalidTypeError
         If `certificates` is something else.
+    InvalidArgumentError
+        For a name that promises compression.
     StorageError
         If the file can't be written.
 
@@ -58,8 +60,26 @@ def save_certificates(
     ...     [bound.value for bound in load_certificates(Path(folder, "bounds.json"))]
     [1, 1]
     """
+    require_plain_name(path)
     text = json.dumps([certificate.to_dict() for certificate in each_certificate(certificates)])
     write_whole(path, text.encode() + b"\n")
+
+
+def require_plain_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a name that promises compression: certificates are written as they are.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the name that would do.
+    """
+    name = os.fspath(path)
+    stem, _, suffix = name.rpartition(".")
+    if suffix.lower() in ("gz", "bz2", "xz", "zst", "zip"):
+        raise InvalidArgumentError(
+            f"A file of certificates is written without compression; got {name:.200}. Name it "
+            f"{stem:.200}."
+        )
 
 
 def load_certificates(

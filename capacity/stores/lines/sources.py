@@ -120,12 +120,12 @@ class Lines:
     def error(self, error: Exception) -> DatabaseFormatError:
         """Make the error for what the parser refuses in a stream."""
         if isinstance(error, SyntaxError):
-            reason, line, advice = str(error.msg), error.lineno, "Mend the file from that line on."
+            reason, line, advice = str(error.msg), error.lineno, "Fix the file from that line on."
         elif isinstance(error, MemoryError):
             reason, line = "a term is longer than 16 MiB, the most that the parser reads", None
             advice = "Shorten it, or store it elsewhere and give its IRI."
         else:
-            reason, line, advice = str(error), None, "Mend the file."
+            reason, line, advice = str(error), None, "Fix the file."
         return DatabaseFormatError(
             self.name, f"{reason:.400}", format=self.format.name, line=line, advice=advice
         )

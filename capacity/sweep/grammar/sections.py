@@ -109,6 +109,8 @@ class DatabaseFile:
         The only namespaces of predicates to keep, or prefixes of the file.
     types : list of str
         The only classes of subjects to keep, by ``rdf:type``.
+    fold : list of str
+        What is folded to facts before: ``lists``, ``restrictions``, ``statements``.
     subset : table
         Random subsets of the subjects, in place of the whole file; the keys are listed below.
     """
@@ -124,6 +126,7 @@ class DatabaseFile:
     exclude: list[str] | None = None
     namespaces: list[str] | None = None
     types: list[str] | None = None
+    fold: list[str] | None = None
     subset: Any = None
 
 

@@ -112,7 +112,7 @@ def parse_tns(
     if len(most) != width - 1:
         raise TensorFormatError(
             name, f"its shape has {len(most)} sizes, and its lines {width - 1} indices",
-            format="tns", advice="Mend the comment, or take it out.",
+            format="tns", advice="Fix the comment, or take it out.",
         )  # fmt: skip
     outside = ((at < 1) | (at > most)).any(axis=1)
     if outside.any():

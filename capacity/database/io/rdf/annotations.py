@@ -30,6 +30,7 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from capacity.checks import nearest, shown
+from capacity.database.terms.prefixes import expanded
 from capacity.database.terms.term import Ids
 from capacity.errors import InvalidArgumentError
 
@@ -206,8 +207,8 @@ def _annotation(
     """Find the number of the annotation that is asked for."""
     if choice == "order-4" and len(counts) == 1:
         return next(iter(counts))
-    prefix, _, local = choice.removeprefix("<").removesuffix(">").partition(":")
-    wanted = {f"{prefix}:{local}", prefixes.get(prefix, f"{prefix}:") + local}
+    name = choice.removeprefix("<").removesuffix(">")
+    wanted = {name, *expanded(name, prefixes)}
     if found := [q for q in counts if iris[q] in wanted]:
         return found[0]
     if not counts:

@@ -1,7 +1,9 @@
 """JSON-LD contexts that stand outside of a document, given as files.
 
 Nothing is fetched. A context that a document refers to by its IRI, also as ``@import``, is replaced
-by the one that the user gives for this IRI.
+by the one that the user gives for this IRI, or that stands in a *file of contexts*: a JSON object
+of IRIs and files, which are looked up beside it. The environment variable ``CAPACITY_CONTEXTS``
+names such a file for all that is read; what is given in a call comes first.
 
 References
 ----------
@@ -12,7 +14,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
@@ -24,6 +28,52 @@ from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTy
 
 # bytes of all contexts, each as often as it is used
 MAX_INLINED = 2**26
+# environment variable that names a file of contexts
+REGISTERED = "CAPACITY_CONTEXTS"
+# where contexts are downloaded whose IRI isn't their address
+_DOWNLOADS = {
+    "schema.org": "https://schema.org/docs/jsonldcontext.jsonld",
+    "www.w3.org/ns/activitystreams": "https://www.w3.org/ns/activitystreams.jsonld",
+}
+# IRIs of these hosts name one context with http and with https, and with a slash at the end or not
+_ONE_CONTEXT = re.compile(r"https?://(?:www\.)?(schema\.org)(?:/|/docs/jsonldcontext\.jsonld?)?")
+
+
+def known_contexts(contexts: object) -> Contexts:
+    """Return the contexts that are given, and those of the file that the environment names.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If a file of contexts can't be read.
+    InvalidTypeError
+        For what are no contexts.
+    """
+    given = {} if contexts is None else check_contexts(contexts)
+    registered = os.environ.get(REGISTERED)
+    return {**contexts_of_file(registered), **given} if registered else given
+
+
+def contexts_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read a file of contexts: a JSON object of IRIs and files, relative to it.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If it can't be read, or is something else, such as a context itself.
+    """
+    content = read(path)
+    found = parse_json(content.name, content.data)
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise DatabaseFormatError(
+            content.name,
+            "a file of contexts must be a JSON object of IRIs and names of files",
+            format="json",
+            advice='Write {"https://schema.org/": "schema.jsonld"}; a context alone is given with '
+            f"its IRI: contexts={{'IRI': {shown(content.name)}}}.",
+        )
+    folder = Path(path).parent
+    return {iri: os.fspath(folder / one) for iri, one in found.items()}
 
 
 def check_contexts(contexts: object) -> Contexts:
@@ -31,16 +81,21 @@ def check_contexts(contexts: object) -> Contexts:
 
     Raises
     ------
+    DatabaseFormatError
+        If it is a file of contexts that can't be read.
     InvalidTypeError
         With what was given.
     """
+    if isinstance(contexts, str | os.PathLike):
+        return contexts_of_file(contexts)
     if isinstance(contexts, Mapping) and all(
         isinstance(iri, str) and isinstance(one, str | os.PathLike | Mapping)
         for iri, one in contexts.items()
     ):
         return contexts
     raise InvalidTypeError(
-        "`contexts` must map the IRIs of JSON-LD contexts to files or to parsed documents, as in "
+        "`contexts` must map the IRIs of JSON-LD contexts to files or to parsed documents, or be a "
+        "JSON file that does, as in "
         f'{{"https://schema.org/": "schema.jsonld"}}; got {shown(contexts)}.'
     )
 
@@ -73,7 +128,7 @@ def with_contexts(content: Content, contexts: Contexts, base: str) -> bytes:
         return json.dumps(whole, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise DatabaseFormatError(
-            content.name, HALF_CHARACTER, format="jsonld", advice="Mend the file."
+            content.name, HALF_CHARACTER, format="jsonld", advice="Fix the file."
         ) from None
 
 
@@ -88,9 +143,28 @@ def _missing(name: str, iri: str, given: Sequence[str]) -> DatabaseFormatError:
         name,
         f"its context {shown(iri)} is elsewhere, and nothing is fetched",
         format="jsonld",
-        advice="Write the context into the file, or save it and name the copy: "
-        f"contexts={{{shown(iri)}: 'context.jsonld'}}.{nearest(iri, given)}",
+        advice=f"Write the context into the file, or save it{_address(iri)} and name the copy: "
+        f"contexts={{{shown(iri)}: 'context.jsonld'}}. For all files, name it in a JSON file that "
+        f"the environment variable {REGISTERED} names.{nearest(iri, given)}",
     )
+
+
+def _address(iri: str) -> str:
+    """Say where a context is downloaded, if its IRI isn't the address."""
+    known = _ONE_CONTEXT.fullmatch(iri)
+    name = known[1] if known is not None else re.sub(r"^https?://|/$", "", iri)
+    return f" from {_DOWNLOADS[name]}" if name in _DOWNLOADS else ""
+
+
+def _alike(iri: str, given: Iterable[str]) -> str | None:
+    """Return the given IRI of the same context, where it has several."""
+    if (known := _ONE_CONTEXT.fullmatch(iri)) is None:
+        return None
+    for one in given:
+        other = _ONE_CONTEXT.fullmatch(one)
+        if other is not None and other[1] == known[1]:
+            return one
+    return None
 
 
 def _references(node: Any) -> Any:
@@ -201,6 +275,7 @@ class _Inline:
         if iri in within:
             raise self.refused(f"the context {shown(iri)} refers to itself")
         key = next((one for one in (reference, iri) if one in self.contexts), None)
+        key = _alike(iri, self.contexts) if key is None else key
         if key is None:
             raise _missing(self.name, iri if within else reference, list(self.contexts))
         # by the level, for what is within ends there; a size is that of all that is within

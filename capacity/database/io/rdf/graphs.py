@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 import pyoxigraph as ox
 
 from capacity.checks import nearest, shown
+from capacity.database.terms.prefixes import expanded
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
 UNION, DEFAULT = "union", "default"
@@ -90,18 +91,18 @@ def find_graph(
     DatabaseFormatError
         If the file has no such graph, with those that it has.
     """
-    prefix, _, local = graph.partition(":")
-    expanded = prefixes[prefix] + local if prefix in prefixes else graph
-    found = next((name for name in (graph, expanded) if name in counts), None)
+    names = (graph, *expanded(graph, prefixes))
+    found = next((name for name in names if name in counts), None)
     if found is None and graph != DEFAULT:
-        name = expanded if expanded.startswith("_:") else f"<{expanded}>"
+        wanted = names[-1]
+        name = wanted if wanted.startswith("_:") else f"<{wanted}>"
         some = ", ".join(f"{one:.60} ({n:,})" for one, n in list(counts.items())[:_LISTED])
         more = f" and {len(counts) - _LISTED:,} others" if len(counts) > _LISTED else ""
         raise DatabaseFormatError(
             source,
             f"no triples were found in the graph {name:.200}",
             format=format,
-            advice=f"Its graphs are {some}{more}.{nearest(expanded, counts)}"
+            advice=f"Its graphs are {some}{more}.{nearest(wanted, counts)}"
             if counts
             else "It holds no triples at all.",
         )

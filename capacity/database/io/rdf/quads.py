@@ -24,7 +24,7 @@ from capacity.checks import shown
 from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.foreign import foreign_text
 from capacity.database.io.files.formats import FORMATS, Format
-from capacity.database.io.rdf.contexts import check_contexts, missing_context, with_contexts
+from capacity.database.io.rdf.contexts import known_contexts, missing_context, with_contexts
 from capacity.database.io.rdf.graphs import graph_names
 from capacity.database.io.rdf.guards.json import (
     HALF_CHARACTER,
@@ -35,7 +35,6 @@ from capacity.database.io.rdf.guards.json import (
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
 from capacity.database.io.rdf.rdfxml.reading import RdfXmlLines
 from capacity.database.io.rdf.type_maps import without_type_maps
-from capacity.database.io.reading import Contexts
 from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
@@ -93,7 +92,7 @@ class Quads:
 
 
 def checked_text(
-    content: Content, format: Format, base: str | None, contexts: Contexts | None
+    content: Content, format: Format, base: str | None, contexts: object
 ) -> tuple[str, bytes]:
     """Return the base IRI of checked content, and its text as the parser may be given it.
 
@@ -233,7 +232,7 @@ def base_of(name: str, base: str | None) -> str:
         ) from None
 
 
-def _checked(content: Content, format: Format, base: str, contexts: Contexts | None) -> bytes:
+def _checked(content: Content, format: Format, base: str, contexts: object) -> bytes:
     """Refuse what would harm the parser, and write what it doesn't know in another way."""
     if format.name == "rdfxml":
         # `RdfXmlLines` refuses it as it reads it
@@ -244,8 +243,9 @@ def _checked(content: Content, format: Format, base: str, contexts: Contexts | N
         refuse_excess(content.name, format.name, content.limits.excess(cells=2 * values))
         refuse_deep_json(content.name, content.data)
         data = content.data
-        if contexts is not None:
-            data = with_contexts(content, check_contexts(contexts), base)
+        known = known_contexts(contexts)
+        if contexts is not None or known:
+            data = with_contexts(content, known, base)
         data = without_type_maps(content.name, data)
         refuse_costly_contexts(content.name, data)
         return data
@@ -286,7 +286,7 @@ def broken(content: Content, format: str, error: Exception) -> DatabaseFormatErr
     if isinstance(error, SyntaxError):
         reason, line = str(error.msg), error.lineno
     foreign = foreign_text(content.data[:65536].decode("utf-8", "ignore"))
-    advice = "Mend the file."
+    advice = "Fix the file."
     if foreign is not None:
         reason, line, advice = f"it is {foreign.what}", None, foreign.advice
     elif format == "jsonld":
@@ -303,7 +303,7 @@ def broken(content: Content, format: str, error: Exception) -> DatabaseFormatErr
             advice = f"If it is RDF-star, whose << s p o >> may be subjects, read it as {turtle}."
         else:
             alike = ", ".join(f for f in _LIKE_TURTLE if f != format and f in FORMATS)
-            advice = f"Mend the file, or say which format it is: {alike}."
+            advice = f"Fix the file, or say which format it is: {alike}."
     # parsers repeat what they can't read, however long
     short = re.sub(r"\S{60,}", lambda word: f"{word[0]:.57}...", f"{reason:.400}")
     return DatabaseFormatError(

@@ -47,9 +47,10 @@ def read_rdf(
     base : str, optional
         Absolute IRI against which relative ones are resolved; by default ``file:///`` and the
         file's name.
-    contexts : mapping of str to path or dict, optional
-        JSON-LD contexts that the document refers to, by IRI: files, or parsed documents. Nothing
-        is fetched, so that a document refers to other contexts in vain.
+    contexts : mapping of str to path or dict, or path, optional
+        JSON-LD contexts that the document refers to, by IRI: files, or parsed documents; or a JSON
+        file of IRIs and files. Nothing is fetched, so that a document refers to other contexts in
+        vain, unless the file that the variable ``CAPACITY_CONTEXTS`` names has them.
     annotations_of_facts : {'keep', 'drop', 'order-4', 'order-5'} or str, optional
         What becomes of triples about triples, which are the annotations and reifiers of RDF 1.2,
         ``rdf:Statement`` and ``owl:Axiom``. ``keep``: they stay as they stand; ``drop``: they are
@@ -153,7 +154,7 @@ def list_graphs(
     *,
     format: str | None = None,
     base: str | None = None,
-    contexts: Contexts | None = None,
+    contexts: Contexts | str | os.PathLike[str] | None = None,
     max_bytes: int = MAX_BYTES,
     max_growth: int = MAX_GROWTH,
     max_rows: int | None = None,

@@ -142,7 +142,7 @@ def _kept(client: Client, cells: Cells, cell: object, name: str, number: int) ->
         raise _refused(
             client,
             f"?{name} of row {number}, from 0, can't be kept: {error}",
-            "Omit it by a FILTER, or mend it in the store.",
+            "Omit it by a FILTER, or fix it in the store.",
         ) from None
 
 

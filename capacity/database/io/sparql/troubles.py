@@ -90,7 +90,7 @@ def _advice(status: int, known: bool, credentials: Credentials) -> str:
             "alone, and over https alone, but for this machine."
         )
     if status == 400:
-        return "Mend the query."
+        return "Fix the query."
     if status in (404, 405, 410):
         return "Give the address that takes queries by POST."
     return "Ask for fewer facts, or ask again later."

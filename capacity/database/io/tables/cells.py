@@ -249,7 +249,7 @@ def uncertain(
         )
     else:
         reason = f"some cells are N-Triples terms, such as {term:.60}, and {plain!r:.60} isn't one"
-        advice = 'Mend the cell, or say table="long": all cells are then labels.'
+        advice = 'Fix the cell, or say table="long": all cells are then labels.'
         if not plain:
             advice = _UNBOUND
     return DatabaseFormatError(name, reason, format=format, line=line, advice=advice)

@@ -144,7 +144,7 @@ def _require_used(path: Path, model: Any, unused: Sequence[str]) -> None:
         if own.rpartition(".")[0] in computing:
             raise InvalidArgumentError(
                 f"{path} must hold the weights of its config.json, which has no place for {key}: "
-                "the model would compute something else. Mend config.json, or save the model "
+                "the model would compute something else. Fix config.json, or save the model "
                 "again with save_pretrained."
             )
 
@@ -193,6 +193,8 @@ def tokens_of(tokenizer: Any, text: str) -> Any:
         ) from None
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     words = [i for i in inputs["input_ids"].flatten().tolist() if i not in special]
+    if not text.strip():
+        raise InvalidArgumentError("The text must hold a word; it is empty. Give one with --text.")
     if words and set(words) == {tokenizer.unk_token_id}:
         raise InvalidArgumentError(
             f"The tokenizer must know some of the text; all its {len(words)} words are "

@@ -151,7 +151,7 @@ def parse_json(name: str, data: bytes, **options: Any) -> Any:
             else "after the end of the document there is another, as in JSON Lines",
             format="jsonld",
             line=error.lineno,
-            advice="Mend the file."
+            advice="Fix the file."
             if error.msg != "Extra data"
             else "Read its lines with pandas: capacity.database.from_pandas(pd.read_json(FILE, "
             "lines=True, dtype=str)).",

@@ -119,7 +119,7 @@ def refused(
     name: str,
     reason: str,
     line: int | None = None,
-    advice: str = "Mend the file, or convert it to Turtle with the program that wrote it.",
+    advice: str = "Fix the file, or convert it to Turtle with the program that wrote it.",
 ) -> DatabaseFormatError:
     """Make the error for RDF/XML that isn't read."""
     return DatabaseFormatError(name, reason, format="rdfxml", line=line, advice=advice)

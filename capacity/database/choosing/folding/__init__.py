@@ -1,0 +1,1 @@
+"""Syntax of RDF folded to the facts that it stands for: lists, restrictions, statement nodes."""

@@ -253,7 +253,12 @@ WRONG = {
         2,
         "tools: it is a folder without a file whose",
     ),
-    "impossible layer": (["train", FIGURE_1, "--d-model", "1"], 2, "`d_head_qk` must be at most"),
+    "impossible layer": (
+        ["train", FIGURE_1, "--d-model", "2", "--d-head-qk", "3"],
+        2,
+        "`d_head_qk` must be at most",
+    ),
+    "uneven heads": (["train", FIGURE_1, "--n-heads", "3"], 2, "`d_head_qk` may be omitted only"),
     "missing plan": (["sweep", "none.toml", "--out", "x"], 2, "none.toml: must be a readable TOML"),
     "bad shard": (["sweep", "PLAN", "--out", "x", "--shard", "3"], 2, "--shard must read i/N"),
     "no sweep": (["grid", str(EXAMPLES)], 2, "must be the folder of a sweep"),

@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -48,11 +48,19 @@ def train(
     ] = 4,
     n_heads: Annotated[int, typer.Option(help="Number of heads.", rich_help_panel=LAYER)] = 2,
     d_head_qk: Annotated[
-        int, typer.Option(help="Inner dimension of queries and keys.", rich_help_panel=LAYER)
-    ] = 2,
+        int | None,
+        typer.Option(
+            help="Inner dimension of queries and keys; d_model / n_heads if omitted.",
+            rich_help_panel=LAYER,
+        ),
+    ] = None,
     d_head_vo: Annotated[
-        int, typer.Option(help="Inner dimension of values and outputs.", rich_help_panel=LAYER)
-    ] = 2,
+        int | None,
+        typer.Option(
+            help="Inner dimension of values and outputs; d_model / n_heads if omitted.",
+            rich_help_panel=LAYER,
+        ),
+    ] = None,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
@@ -118,7 +126,9 @@ def train(
 
     require_integer("seed", seed, least=0, most=MAX_SEED)
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
-    config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
+    heads = {"d_head_qk": d_head_qk, "d_head_vo": d_head_vo}
+    given: dict[str, Any] = {name: size for name, size in heads.items() if size is not None}
+    config = LayerConfig(d_model, n_heads, **given)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
     db = load_chosen(file, chosen, format=format, multi=multi or "error")
     run = Run(

@@ -145,7 +145,7 @@ def apply_policy(
         raise MultiValuedError(
             f"Under the policy `error` every {one} must have one object; "
             f"{int(multi.sum())} of {len(starts)} {several} have several, the first is "
-            f"({first}). Choose another policy: {_choice(arity)}."
+            f"({first}). Choose another policy by multi= or with_policy(): {_choice(arity)}."
         )
     if policy == "first":
         return tokens, tuples[starts]
@@ -161,7 +161,8 @@ def apply_policy(
     if not len(kept):
         raise MultiValuedError(
             f"The policy `{policy}` leaves no fact: {int(multi.sum())} of {len(starts)} {several} "
-            f"are multi-valued. Choose another policy: {', '.join(policies_for(arity))}."
+            "are multi-valued. Choose another policy by multi= or with_policy(): "
+            f"{', '.join(policies_for(arity))}."
         )
     return tokens, kept
 

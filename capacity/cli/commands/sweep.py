@@ -28,6 +28,8 @@ def _print_reference(asked: bool) -> None:
         raise typer.Exit
 
 
+# between two lines of progress where there is no terminal
+LINE_SECONDS = 60.0
 EXAMPLES = (
     "capacity sweep experiments/configs/demo.toml --dry-run",
     "capacity sweep experiments/configs/demo.toml --out demo --workers 2",
@@ -110,7 +112,7 @@ def sweep(
     from capacity.sweep.execute import run_sweep
 
     try:
-        with bar() as progress:
+        with bar(line_every=LINE_SECONDS) as progress:
             whole = run_sweep(
                 config,
                 out,

@@ -20,12 +20,12 @@ from capacity.cli.output import (
     MultiOption,
     plain,
     print_json,
+    require_output,
     require_table,
     write_table,
     write_text,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
-from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar
 from capacity.visible import visible
@@ -146,7 +146,7 @@ def train(
         # before the training, which would be lost if the layer couldn't be written
         require_place(out, "run.json")
     if curve is not None:
-        _require_curve(curve)
+        require_output(curve, "--curve", "A figure of the loss")
     if facts is not None:
         require_table(facts, "--facts")
     try:
@@ -189,22 +189,6 @@ def train(
     for written in (out, curve, facts):
         if written is not None:
             print(visible(f"  written to     {written}"))
-
-
-def _require_curve(path: Path) -> None:
-    """Refuse a file that no curve can be written to, before the training."""
-    if path.suffix.lower() in TABLES:
-        require_table(path, "--curve")
-        return
-    from capacity.plots.theme import METADATA, require_drawable
-
-    if path.suffix.lower() not in METADATA:
-        raise InvalidArgumentError(
-            f"--curve must name a figure ({', '.join(METADATA)}) or a table "
-            f"({', '.join(TABLES)}); got {path}."
-        )
-    require_packages("A figure of the loss", ("matplotlib",), "plots")
-    require_drawable(path)
 
 
 def _write_curve(training: Training, path: Path) -> None:

@@ -214,12 +214,12 @@ def _misfit(
     twice = [name for name in options if name in taken]
     if twice:
         return f"`{said}` got `{twice[0]}` by its place and by name; give it once."
-    lacking = [
-        one.name
+    lacking = " and ".join(
+        f"`{one.name}`"
         for one in parameters
         if one.default is one.empty
         and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
         and one.name not in taken
         and one.name not in options
-    ]
-    return f"`{said}` needs {' and '.join(f'`{one}`' for one in lacking)}; {has}."
+    )
+    return f"`{said}` needs {lacking}; {has}."

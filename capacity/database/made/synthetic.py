@@ -68,8 +68,8 @@ def random_database(
     >>> random_database(0) == random_database(0)
     True
     """
-    sizes = {"tables": tables, "subjects": subjects, "predicates": predicates, "triples": triples}
-    for name, ends in {**sizes, "pool": pool}.items():
+    sizes = {"tables": tables, "subjects": subjects, "predicates": predicates, "pool": pool}
+    for name, ends in sizes.items():
         if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:
             raise InvalidArgumentError(
                 f"`{name}` must be the least and the largest number, not negative; got "

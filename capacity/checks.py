@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from operator import index
@@ -213,6 +214,8 @@ def nearest(value: object, choices: Iterable[str], *, most: int = 1) -> str:
     ' Did you mean `learning_rate`?'
     >>> nearest("label", ["labels", "lable", "type"], most=2)
     ' Did you mean `labels` or `lable`?'
+    >>> nearest("kozul", ["pencil", "Koszul flattening"])
+    ' Did you mean `Koszul flattening`?'
     """
     given, names = str(value)[:60], list(choices)
     near = difflib.get_close_matches(given, names, n=most, cutoff=0.7)
@@ -220,6 +223,11 @@ def nearest(value: object, choices: Iterable[str], *, most: int = 1) -> str:
         small = {name.lower(): name for name in names}
         found = difflib.get_close_matches(given.lower(), small, n=most, cutoff=0.7)
         near = [small[one] for one in found]
+    if not near:
+        # a word of a name of several
+        words = {word.lower(): name for name in reversed(names) for word in re.split(r"\W", name)}
+        found = difflib.get_close_matches(given.lower(), words, n=most, cutoff=0.7)
+        near = list(dict.fromkeys(words[one] for one in found if len(one) > 2))
     near += [name for name in names if "".join(part[:1] for part in name.split("_")) == given]
     said = [f"`{name}`" for name in near[:most]]
     return f" Did you mean {' or '.join(said)}?" if said else ""

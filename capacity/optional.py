@@ -115,12 +115,23 @@ def lazy_names(
     load, every, names = lazy_loader.attach(package, rooms, inside)
     names = sorted([*names, *elsewhere])
 
+    _STUBS.append((package, inside, elsewhere))
+
     def value_of(name: str) -> Any:
         if name in names:
             with needed_by(f"{package}.{name}"):
                 if name in elsewhere:
-                    return getattr(import_module(elsewhere[name]), name)
-                return load(name)
+                    value = getattr(import_module(elsewhere[name]), name)
+                else:
+                    value = load(name)
+            # what passes it imports numpy itself, which `import capacity` does without
+            from capacity.door.calls import through_door
+
+            _open_doors(through_door)
+            value = through_door(value, package)
+            # where lazy_loader has put the value as it was
+            vars(sys.modules[package])[name] = value
+            return value
         hint = "" if name.startswith("_") else _hint(name, names, Path(file).parent)
         raise AttributeError(f"{package} has no attribute {name!r}.{hint}")
 
@@ -133,6 +144,26 @@ def lazy_names(
 
     missing = need_torch if need_torch and find_spec("torch") is None else ()
     return value_of, all_names, [name for name in names if name not in missing]
+
+
+# the packages whose names load on first use: names by the module of the package, and of others
+_STUBS: list[tuple[str, dict[str, list[str]], dict[str, str]]] = []
+# modules that were loaded when the doors of their classes were opened
+_n_loaded = 0
+
+
+def _open_doors(through_door: Callable[[Any, str], Any]) -> None:
+    """Let the public classes that are loaded answer wrong calls, since results are of them."""
+    global _n_loaded
+    if len(sys.modules) == _n_loaded:
+        return
+    for package, inside, elsewhere in _STUBS:
+        of_modules = [(f"{package}.{module}", name) for module in inside for name in inside[module]]
+        for module, name in (*of_modules, *((there, one) for one, there in elsewhere.items())):
+            value = vars(sys.modules[module]).get(name) if module in sys.modules else None
+            if isinstance(value, type):
+                through_door(value, package)
+    _n_loaded = len(sys.modules)
 
 
 def _stub(stub: Path) -> tuple[list[str], dict[str, list[str]], dict[str, str]]:

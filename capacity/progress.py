@@ -1,7 +1,7 @@
 """Progress on a terminal: a spinner, and a bar with the time left.
 
 Both are silent if standard error isn't a terminal, or another one is shown, and import rich when
-they are used.
+they are used. What takes hours may ask for a line now and then instead, for a log.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from threading import Event, Thread
 from typing import Protocol, TypeAlias
 
 from capacity.visible import visible
@@ -84,11 +85,69 @@ def _may_be_terminal() -> bool:
     return sys.stderr.isatty() if asked is None else asked
 
 
+class _Lines:
+    """The bar where a line is written now and then."""
+
+    def __init__(self) -> None:
+        self._line = ""
+
+    def __call__(self, what: str, done: int, total: int, left: float | None = None, /) -> None:
+        self._line = f"{what}: {done:,} of {total:,} done"
+        if left is not None:
+            self._line += f", {_about(left)} left"
+
+    def note(self, text: str, /) -> None:
+        pass
+
+    def write(self) -> None:
+        """Write how far the work is, if it has said so."""
+        if self._line:
+            with suppress(OSError, ValueError):
+                print(visible(self._line), file=sys.stderr, flush=True)
+
+
+def _about(seconds: float) -> str:
+    """Say a duration in one unit."""
+    units = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
+    unit, name = next(u for u in units if seconds > 1.5 * u[0] or u[0] == 1)
+    return f"about {seconds / unit:.0f} {name}"
+
+
 @contextmanager
-def bar() -> Iterator[Bar]:
-    """Show progress, speed and time left on standard error; silent if that isn't a terminal."""
+def _every(seconds: float) -> Iterator[_Lines]:
+    """Write a line each time that the seconds have passed, however long a step takes."""
+    lines, ended = _Lines(), Event()
+
+    def write() -> None:
+        while not ended.wait(seconds):
+            lines.write()
+
+    writer = Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        with _alone():
+            yield lines
+    finally:
+        ended.set()
+        writer.join()
+
+
+@contextmanager
+def bar(*, line_every: float | None = None) -> Iterator[Bar]:
+    """Show progress, speed and time left on standard error.
+
+    Parameters
+    ----------
+    line_every : float, optional
+        Seconds after which a line is written if standard error isn't a terminal; by default it is
+        silent there.
+    """
     if not _may_be_terminal():
-        yield _Silent()
+        if line_every is None or _SHOWN.get() or sys.stderr is None:
+            yield _Silent()
+            return
+        with _every(line_every) as lines:
+            yield lines
         return
     from rich.console import Console
     from rich.progress import (

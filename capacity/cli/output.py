@@ -15,6 +15,7 @@ from capacity.cli.help import CHOOSING, COMPUTE, OUTPUT, READING, one_of
 from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
+from capacity.optional import require_packages
 from capacity.safe_files import require_replaceable, write_whole
 
 if TYPE_CHECKING:
@@ -107,6 +108,41 @@ def require_table(path: Path, option: str) -> None:
     if path.suffix.lower() not in TABLES:
         raise InvalidArgumentError(f"{option} must end in {' or '.join(TABLES)}; got {path}.")
     require_replaceable(path)
+
+
+def require_output(path: Path, option: str, what: str) -> None:
+    """Refuse a path that neither a figure nor a table can be written to, before it is computed.
+
+    Parameters
+    ----------
+    path : Path
+        File that is to be written.
+    option : str
+        Option that names it.
+    what : str
+        The figure, as a message begins if a package for it is missing.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If its suffix is of neither.
+    MissingExtraError
+        For a figure, if matplotlib isn't installed.
+    StorageError
+        If it is a folder, a pipe or a device.
+    """
+    if path.suffix.lower() in TABLES:
+        require_table(path, option)
+        return
+    from capacity.plots.theme import METADATA, require_drawable
+
+    if path.suffix.lower() not in METADATA:
+        raise InvalidArgumentError(
+            f"{option} must name a figure ({', '.join(METADATA)}) or a table "
+            f"({', '.join(TABLES)}); got {path}."
+        )
+    require_packages(what, ("matplotlib",), "plots")
+    require_drawable(path)
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

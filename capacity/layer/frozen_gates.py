@@ -297,6 +297,7 @@ def frozen_gates_most(config: LayerConfig, n_objects: int, share: float = 0.5) -
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {shown(share)}.")
+    n_objects = require_integer("n_objects", n_objects, least=2)
 
     def may_hold(n: int) -> bool:
         lost = n * math.log2(n_objects) - log2_assignments_held(config, n, n_objects)

@@ -13,12 +13,13 @@ the pace so far corrects it. No torch in here.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
 from capacity.checks import require_integer
 from capacity.layer.engines.registry import START_SECONDS, start_seconds
+from capacity.sweep.grammar.plan_file import omitted_layers
 from capacity.sweep.plan import Plan
 
 # measured: to bound a database's rank by effort "quick", per fact and at most
@@ -72,6 +73,8 @@ def time_of(plan: Plan, *, workers: int = 1) -> Time:
         If `workers` isn't an integer of at least 1.
     """
     workers = require_integer("workers", workers)
+    if not plan.runs:
+        return Time(0.0, 0.0, 0.0)
     costs = [run.seconds for run in plan.runs]
     ranks = [
         min(MOST_RANKS_SECONDS, RANKS_SECONDS * db.n_triples) for db in plan.databases.values()
@@ -90,14 +93,28 @@ def bytes_of(plan: Plan) -> int:
     return SHARD_BYTES * (len(plan.shards) + 1) + 2 * ROW_BYTES * len(plan.runs)
 
 
-def summary(plan: Plan, *, workers: int = 1) -> dict[str, Any]:
-    """Describe a plan in numbers, as ``capacity sweep --dry-run`` prints it."""
+def summary(
+    plan: Plan, *, workers: int = 1, there: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Describe a plan in numbers, as ``capacity sweep --dry-run`` prints it.
+
+    Parameters
+    ----------
+    plan : Plan
+        Plan to describe.
+    workers : int
+        Number of processes.
+    there : collection of str, optional
+        Keys of the runs that its folder holds, and that take no time any more.
+    """
+    left = tuple(run for run in plan.runs if run.key not in (there or ()))
     sizes = [db.n_triples for db in plan.databases.values()]
     # subsets of a file share what was selected from it
     selected = {id(run.database.selected): run for run in plan.runs}
-    time = time_of(plan, workers=workers)
+    time = time_of(replace(plan, runs=left), workers=workers)
     return {
         "runs": len(plan.runs),
+        **({} if there is None else {"there": len(plan.runs) - len(left), "to_train": len(left)}),
         "databases": len(sizes),
         "smallest_database": min(sizes),
         "largest_database": max(sizes),
@@ -107,6 +124,7 @@ def summary(plan: Plan, *, workers: int = 1) -> dict[str, Any]:
             if run.database.selected is not None
         ],
         "layers": len({run.layer for run in plan.runs}),
+        "omitted": omitted_layers(plan.config),
         "recipes": len({run.recipe for run in plan.runs}),
         "seeds": len({run.seed for run in plan.runs}),
         "shards": len(plan.shards),

@@ -132,7 +132,12 @@ def from_coo(
             f"Indices must lie from 0 to {LARGEST_SIDE - 1:,}; got some from {at.min():,} to "
             f"{at.max():,}."
         )
-    sides = (at.max(axis=0) + 1).tolist() if shape is None else shape
+    sides = (at.max(axis=0) + 1).tolist() if shape is None else checked_shape(shape)
+    if len(sides) != at.shape[1]:
+        raise InvalidArgumentError(
+            f"`shape` must have a side for each column of `indices`; got {len(sides)} sides, "
+            f"{shown(tuple(sides))}, for {at.shape[1]} columns."
+        )
     return SparseTensor(*collected(at, whole_numbers(entries.reshape(-1), at)), sides)
 
 

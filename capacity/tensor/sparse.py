@@ -85,9 +85,10 @@ class SparseTensor:
 
     def __init__(self, indices: ArrayLike, values: ArrayLike, shape: Sequence[int]) -> None:
         sides = checked_shape(shape)
-        at = integers(indices, "`indices`").reshape(-1, len(sides))
+        places = integers(indices, "`indices`")
         entries = integers(values, "`values`").reshape(-1)
-        _require(np.shape(indices), (len(entries), len(sides)))
+        _require(places.shape, (len(entries), len(sides)))
+        at = places.reshape(-1, len(sides))
         inside = (at >= 0) & (at < np.array(sides))
         if not inside.all():
             bad = at[int(np.flatnonzero(~inside.all(axis=1))[0])].tolist()

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from capacity.cli import _run
@@ -236,13 +237,20 @@ def test_sweep_and_grid_print_their_tables(
     assert (code, "0 of 4 runs done" in text) == (0, True)
     code, _, err = run(capsys, "grid", str(out), "--out", str(tmp_path / "figure"))
     assert code == 2
-    assert "must end in .png" in err
+    assert "--out must name a figure (.png, .svg, .pdf) or a table (.csv, .parquet)" in err
     cells = run_json(capsys, "grid", str(out), "--tau", "argmax", "--out", str(tmp_path / "g.png"))
     assert sum(cell["n_runs"] for cell in cells) == 4
     assert (tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
     code, text, _ = run(capsys, "grid", str(out))
     assert code == 0
     assert "layer_rank_bin" in text
+    # the same cells in a file, and where they are
+    for name in ("new/g.csv", "g.parquet"):
+        path = tmp_path / name
+        code, text, _ = run(capsys, "grid", str(out), "--tau", "argmax", "--out", str(path))
+        assert (code, text.splitlines()[-1]) == (0, f"table: {path}")
+        table = pd.read_csv(path) if name.endswith("csv") else pd.read_parquet(path)
+        pd.testing.assert_frame_equal(table, pd.DataFrame(cells), check_dtype=False)
 
 
 WRONG = {
@@ -257,10 +265,20 @@ WRONG = {
         2,
         "tools: it is a folder without a file whose",
     ),
-    "impossible layer": (["train", FIGURE_1, "--d-model", "1"], 2, "`d_head_qk` must be at most"),
+    "impossible layer": (
+        ["train", FIGURE_1, "--d-model", "2", "--d-head-qk", "3"],
+        2,
+        "`d_head_qk` must be at most",
+    ),
+    "uneven heads": (["train", FIGURE_1, "--n-heads", "3"], 2, "`d_head_qk` may be omitted only"),
     "missing plan": (["sweep", "none.toml", "--out", "x"], 2, "none.toml: must be a readable TOML"),
     "bad shard": (["sweep", "PLAN", "--out", "x", "--shard", "3"], 2, "--shard must read i/N"),
     "no sweep": (["grid", str(EXAMPLES)], 2, "must be the folder of a sweep"),
+    "a method's misspelt word": (
+        ["rank", FIGURE_1, "--methods", "kozul"],
+        2,
+        "Did you mean `Koszul flattening`?",
+    ),
     "no file": (["rank"], 2, "Missing argument 'file'. See `capacity rank --help`."),
     "unknown option": (["rank", "x", "--efort", "quick"], 2, "--effort"),
     "digits without end": (["rank", FIGURE_1, "--seed", "9" * 5000], 2, "--seed"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -70,3 +71,38 @@ def test_names_are_neither_markup_nor_controls_beside_a_spinner_and_a_bar(
     assert r"[/x]\x1b]0;T\x07\u202e" in seen
     assert "\x1b]0;" not in seen
     assert "\u202e" not in seen
+
+
+def test_a_long_work_writes_a_line_now_and_then_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "0")
+
+    def written(n: int) -> str:
+        """Wait until so many lines are there, and return them."""
+        seen, until = "", time.monotonic() + 10
+        while seen.count("\n") < n and time.monotonic() < until:
+            time.sleep(0.001)
+            seen += capsys.readouterr().err
+        return seen
+
+    with bar(line_every=0.005) as progress:
+        # nothing is known yet
+        time.sleep(0.02)
+        assert capsys.readouterr().err == ""
+        progress("runs", 120, 1560, 400.0)
+        # again and again, also while a run takes longer than that
+        lines = written(3).splitlines()
+        assert set(lines) == {"runs: 120 of 1,560 done, about 7 minutes left"}
+        progress("runs", 121, 1560)
+        assert written(2).splitlines()[-1] == "runs: 121 of 1,560 done"
+        # a bar within is silent, and none writes after the end
+        with bar(line_every=0.005) as inner:
+            inner("bytes", 1, 2)
+            time.sleep(0.02)
+    assert "bytes" not in capsys.readouterr().err
+    time.sleep(0.02)
+    assert capsys.readouterr().err == ""
+    with bar() as silent:
+        silent("runs", 1, 2)
+    assert capsys.readouterr().err == ""

@@ -45,13 +45,31 @@ def test_equation_9_can_exceed_what_is_proved() -> None:
         ((2, True, 1, 1), "`n_heads` must be an integer"),
         ((10**9, 1, 1, 1), "`d_model` must be at most 1,048,576; got 1000000000"),
         ((2, 2**70, 1, 1), "`n_heads` must be at most"),
+        (
+            (8, 3),
+            "`d_head_qk` may be omitted only if n_heads divides .* d_model = 8 and n_heads = 3",
+        ),
+        ((8, 3, 2), "`d_head_vo` may be omitted only .*Give a `d_head_vo` from 1 to 8"),
+        # 2 // 4 is no size of a head
+        ((2, 4), "`d_head_qk` may be omitted only"),
+        ((8, 0), "`n_heads` must be an integer of at least 1; got 0"),
         ((10**5000, 1, 1, 1), "got a value of type int that is too long to write"),
     ],
     ids=shown,
 )
-def test_impossible_layers_are_refused(sizes: tuple[int, int, int, int], reason: str) -> None:
+def test_impossible_layers_are_refused(sizes: tuple[int, ...], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        LayerConfig(*sizes)
+        LayerConfig(*sizes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("d_model", "n_heads"), [(8, 2), (6, 6), (5, 1)])
+def test_heads_share_the_residual_stream_evenly_by_default(d_model: int, n_heads: int) -> None:
+    size = d_model // n_heads
+    config = LayerConfig(d_model, n_heads)
+    # the same layer, so that no key of a run tells which sizes were given
+    assert config == LayerConfig(d_model, n_heads, size, size)
+    assert config.to_dict() == LayerConfig(d_model, n_heads, size, size).to_dict()
+    assert LayerConfig(d_model, n_heads, d_head_vo=1) == LayerConfig(d_model, n_heads, size, 1)
 
 
 def test_options_stand_in_the_name() -> None:

@@ -12,6 +12,7 @@ from capacity.errors import SweepError
 from capacity.evaluator import accuracy_column
 from capacity.layer import Compute, LayerConfig, Recipe
 from capacity.sweep import make_plan
+from capacity.sweep.grammar.plan_file import omitted_layers
 from capacity.sweep.grammar.reference_page import reference
 from tests.oracles import ROOT
 
@@ -177,3 +178,21 @@ def test_what_computes_is_part_of_a_runs_key_and_not_of_its_question() -> None:
 
 def test_columns_of_thresholds_in_the_reference_are_those_of_the_table() -> None:
     assert accuracy_column(0.999) in reference()
+
+
+def test_a_size_that_is_left_out_is_the_even_share_and_changes_no_key() -> None:
+    layers = {"d_model": [4, 6], "n_heads": [1, 3, 4]}
+    # 4 / 1, 4 / 4, 6 / 1 and 6 / 3 are whole, 4 / 3 and 6 / 4 aren't
+    plan = make_plan({**SMALL, "layers": layers})
+    names = [run.layer.name for run in plan.runs[:4]]
+    assert names == ["d4-h1-qk4-vo4", "d4-h4-qk1-vo1", "d6-h1-qk6-vo6", "d6-h3-qk2-vo2"]
+    given = {"d_model": [6], "n_heads": [3], "d_head_qk": [2], "d_head_vo": [2]}
+    assert make_plan({**SMALL, "layers": given}).runs[0].key == plan.runs[3].key
+    # each combination is a layer, or is counted with one reason
+    for more in ({}, {"d_head_vo": [1, 5]}, {"d_head_qk": [5], "d_head_vo": [1, 7]}):
+        config = {**SMALL, "layers": {**layers, **more}}
+        n_layers = len({run.layer for run in make_plan(config).runs})
+        all_there_are = 6 * len(more.get("d_head_vo", [1]))
+        assert n_layers + sum(omitted_layers(config).values()) == all_there_are
+    with pytest.raises(SweepError, match="no combination of its values is one"):
+        make_plan({**SMALL, "layers": {"d_model": [4], "n_heads": [3]}})

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from capacity.cli.help import ANALYSIS, OUTPUT, one_of
-from capacity.cli.output import Json, print_json
+from capacity.cli.output import TABLES, Json, print_json, require_output, write_table
 from capacity.optional import require_packages
 from capacity.visible import visible
 
@@ -17,6 +17,7 @@ THRESHOLDS = ("0.5", "0.75", "0.95", "0.99", "argmax", "argmax_paper")
 EXAMPLES = (
     "capacity grid demo",
     "capacity grid demo --tau 0.99 --out grid.png",
+    "capacity grid demo --out grid.csv",
 )
 
 
@@ -33,7 +34,11 @@ def grid(
     ] = "0.95",
     out: Annotated[
         Path | None,
-        typer.Option(help="Draw the grid in this PNG, SVG or PDF.", rich_help_panel=OUTPUT),
+        typer.Option(
+            help="Write the grid to this file: a figure (.png, .svg, .pdf) or a table (.csv, "
+            ".parquet).",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -46,9 +51,14 @@ def grid(
         threshold: Any = float(tau)
     except ValueError:
         threshold = tau
+    as_table = out is not None and out.suffix.lower() in TABLES
+    if out is not None:
+        require_output(out, "--out", "A figure of a grid")
     table = load(folder)
     cells = accuracy_grid(table, threshold)
-    if out is not None:
+    if out is not None and as_table:
+        write_table(cells, out)
+    elif out is not None:
         from capacity.plots import plot_accuracy_grid
 
         plot_accuracy_grid(table, tau=threshold, path=out)
@@ -57,4 +67,4 @@ def grid(
         return
     print(cells.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
     if out is not None:
-        print(visible(f"figure: {out}"))
+        print(visible(f"{'table' if as_table else 'figure'}: {out}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar
 from capacity.visible import visible
 
+if TYPE_CHECKING:
+    from capacity.sweep.plan import Plan
+
 
 def _print_reference(asked: bool) -> None:
     if asked:
@@ -25,6 +28,8 @@ def _print_reference(asked: bool) -> None:
         raise typer.Exit
 
 
+# between two lines of progress where there is no terminal
+LINE_SECONDS = 60.0
 EXAMPLES = (
     "capacity sweep experiments/configs/demo.toml --dry-run",
     "capacity sweep experiments/configs/demo.toml --out demo --workers 2",
@@ -35,7 +40,10 @@ def sweep(
     config: Annotated[Path, typer.Argument(help="TOML file of the plan.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of the sweep, new or interrupted.", rich_help_panel=OUTPUT),
+        typer.Option(
+            help="Folder of the sweep, new, interrupted, or of a plan that this one continues.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     workers: Annotated[
         int, typer.Option(help="Number of processes that train.", rich_help_panel=COMPUTE)
@@ -66,7 +74,8 @@ def sweep(
         bool,
         typer.Option(
             "--dry-run",
-            help="Print the plan with its estimated time and size, and train nothing.",
+            help="Print the plan with its estimated time and size, and how many of its runs the "
+            "folder holds, and train nothing.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -82,16 +91,20 @@ def sweep(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Train all runs of a plan, or resume an interrupted sweep."""
+    """Train all runs of a plan, or those that its folder lacks.
+
+    A sweep that was interrupted goes on; so does one whose plan has grown, by a seed, a layer or a
+    database, and it ends as if it had begun so.
+    """
     part = _part(shard)
     if dry_run:
         from capacity.sweep.estimates import summary
         from capacity.sweep.grammar.plan_file import read_plan
 
         plan = read_plan(config)
-        _print_plan(
-            summary(plan if device == "auto" else plan.on(device), workers=workers), as_json
-        )
+        plan = plan if device == "auto" else plan.on(device)
+        there = None if out is None else _there(out, plan, allow_other_engine=allow_other_engine)
+        _print_plan(summary(plan, workers=workers, there=there), as_json)
         return
     if out is None:
         raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
@@ -99,7 +112,7 @@ def sweep(
     from capacity.sweep.execute import run_sweep
 
     try:
-        with bar() as progress:
+        with bar(line_every=LINE_SECONDS) as progress:
             whole = run_sweep(
                 config,
                 out,
@@ -129,6 +142,17 @@ def sweep(
     print(visible(f"  table: {whole}") if whole else "  other parts are still to be done")
 
 
+def _there(out: Path, plan: Plan, *, allow_other_engine: bool) -> set[str]:
+    """Keys of the runs of a plan that a folder holds."""
+    if not out.exists():
+        return set()
+    from capacity.sweep.storage.admission import keys_there
+    from capacity.sweep.storage.manifest import environment
+
+    here = environment(plan.runs[0].device)
+    return keys_there(out, plan, here, allow_other_engine=allow_other_engine)
+
+
 def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(plan)
@@ -140,6 +164,8 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
     )
     shards = f"{plan['shards']:,} shard{'' if plan['shards'] == 1 else 's'}"
     print(f"  runs        {plan['runs']:,}, in {shards}")
+    if "there" in plan:
+        print(f"              {plan['there']:,} are there, {plan['to_train']:,} to be trained")
     print(f"  databases   {plan['databases']:,}, of {least:,} to {most:,} facts")
     for each in plan["selections"]:
         omitted = ", ".join(f"{name} {n:,}" for name, n in each["omitted"].items())
@@ -147,6 +173,8 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
         selected = f"{kept} for {each['database']}; omitted by {omitted}"
         print(f"  selected    {visible(selected)}")
     print(f"  layers      {plan['layers']:,}")
+    for reason, n in plan["omitted"].items():
+        print(f"              {n:,} other combination{'s' * (n > 1)} omitted: {reason}")
     print(f"  recipes     {plan['recipes']:,}")
     print(f"  seeds       {plan['seeds']:,}")
     time = f"at most about {_duration(plan['seconds'])} on {cores}"

@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,12 +20,12 @@ from capacity.cli.output import (
     MultiOption,
     plain,
     print_json,
+    require_output,
     require_table,
     write_table,
     write_text,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
-from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar
 from capacity.visible import visible
@@ -48,11 +48,19 @@ def train(
     ] = 4,
     n_heads: Annotated[int, typer.Option(help="Number of heads.", rich_help_panel=LAYER)] = 2,
     d_head_qk: Annotated[
-        int, typer.Option(help="Inner dimension of queries and keys.", rich_help_panel=LAYER)
-    ] = 2,
+        int | None,
+        typer.Option(
+            help="Inner dimension of queries and keys; d_model / n_heads if omitted.",
+            rich_help_panel=LAYER,
+        ),
+    ] = None,
     d_head_vo: Annotated[
-        int, typer.Option(help="Inner dimension of values and outputs.", rich_help_panel=LAYER)
-    ] = 2,
+        int | None,
+        typer.Option(
+            help="Inner dimension of values and outputs; d_model / n_heads if omitted.",
+            rich_help_panel=LAYER,
+        ),
+    ] = None,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
@@ -118,7 +126,9 @@ def train(
 
     require_integer("seed", seed, least=0, most=MAX_SEED)
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
-    config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
+    heads = {"d_head_qk": d_head_qk, "d_head_vo": d_head_vo}
+    given: dict[str, Any] = {name: size for name, size in heads.items() if size is not None}
+    config = LayerConfig(d_model, n_heads, **given)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
     db = load_chosen(file, chosen, format=format, multi=multi or "error")
     run = Run(
@@ -136,7 +146,7 @@ def train(
         # before the training, which would be lost if the layer couldn't be written
         require_place(out, "run.json")
     if curve is not None:
-        _require_curve(curve)
+        require_output(curve, "--curve", "A figure of the loss")
     if facts is not None:
         require_table(facts, "--facts")
     try:
@@ -179,22 +189,6 @@ def train(
     for written in (out, curve, facts):
         if written is not None:
             print(visible(f"  written to     {written}"))
-
-
-def _require_curve(path: Path) -> None:
-    """Refuse a file that no curve can be written to, before the training."""
-    if path.suffix.lower() in TABLES:
-        require_table(path, "--curve")
-        return
-    from capacity.plots.theme import METADATA, require_drawable
-
-    if path.suffix.lower() not in METADATA:
-        raise InvalidArgumentError(
-            f"--curve must name a figure ({', '.join(METADATA)}) or a table "
-            f"({', '.join(TABLES)}); got {path}."
-        )
-    require_packages("A figure of the loss", ("matplotlib",), "plots")
-    require_drawable(path)
 
 
 def _write_curve(training: Training, path: Path) -> None:

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity.checks import MAX_SIZE, Seed, generator, require_integer
+from capacity.checks import MAX_SIZE, Seed, generator, require_integer, shown
 from capacity.database.facts import Database
 from capacity.database.terms.term import label
 from capacity.errors import InvalidArgumentError
+
+# cells, or objects, of one database, which is drawn before its facts are counted
+MOST_CELLS = 100_000_000
 
 
 def random_database(
@@ -65,6 +68,19 @@ def random_database(
     >>> random_database(0) == random_database(0)
     True
     """
+    sizes = {"tables": tables, "subjects": subjects, "predicates": predicates, "pool": pool}
+    for name, ends in sizes.items():
+        if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:
+            raise InvalidArgumentError(
+                f"`{name}` must be the least and the largest number, not negative; got "
+                f"{shown(ends)}."
+            )
+    if tables[1] * subjects[1] * predicates[1] * max(1, pool[1]) > MOST_CELLS:
+        raise InvalidArgumentError(
+            f"A database is drawn before its facts are counted, so its tables may have at most "
+            f"{MOST_CELLS:,} cells or objects; got tables of up to {shown(tables[1])} x "
+            f"{shown(subjects[1])} x {shown(predicates[1])}."
+        )
     smallest = tables[0] * (min(subjects[0], 1) if chained else subjects[0]) * predicates[0]
     largest = tables[1] * subjects[1] * predicates[1]
     if largest < triples[0] or smallest > triples[1] or triples[0] > triples[1]:

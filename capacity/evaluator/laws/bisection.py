@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from capacity.checks import shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
@@ -90,11 +92,13 @@ def half_size(share_at: Callable[[int], float], sizes: Sequence[int]) -> HalfSiz
     low, high = 0, len(sizes)
     while low < high:
         middle = (low + high - 1) // 2
-        share = float(share_at(sizes[middle]))
-        if not 0 <= share <= 1:
+        share = share_at(sizes[middle])
+        if not isinstance(share, float | int | np.number) or not 0 <= share <= 1:
             raise InvalidArgumentError(
-                f"`share_at` must return shares between 0 and 1; got {share} at {sizes[middle]}."
+                "`share_at` must return shares between 0 and 1; got "
+                f"{shown(share)} at {sizes[middle]}."
             )
+        share = float(share)
         shares[sizes[middle]] = share
         if share >= 0.5:
             low = middle + 1

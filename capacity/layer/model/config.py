@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from capacity.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
+
+# sizes that the others determine if they are omitted
+HEAD_SIZES = ("d_head_qk", "d_head_vo")
 
 
 @briefly_shown
@@ -43,10 +46,10 @@ class LayerConfig:
         Dimension of the embeddings.
     n_heads : int
         Number of attention heads.
-    d_head_qk : int
-        Inner dimension of the query-key matrices; at most d_model.
-    d_head_vo : int
-        Inner dimension of the value-output matrices; at most d_model.
+    d_head_qk : int, optional
+        Inner dimension of the query-key matrices, at most d_model; d_model / n_heads if omitted.
+    d_head_vo : int, optional
+        Inner dimension of the value-output matrices, at most d_model; d_model / n_heads if omitted.
     scale : bool
         Divide the attention logits by sqrt(d_head_qk). Off in the paper, as are all options below.
     layer_norm : bool
@@ -59,8 +62,8 @@ class LayerConfig:
     Raises
     ------
     InvalidArgumentError
-        For a size that isn't an integer between 1 and 2^20, a head larger than d_model, or an
-        option that isn't a bool.
+        For a size that isn't an integer between 1 and 2^20, a head larger than d_model, one whose
+        size is omitted though n_heads doesn't divide d_model, or an option that isn't a bool.
     InvalidTypeError
         For an unknown option.
 
@@ -68,12 +71,15 @@ class LayerConfig:
     --------
     >>> LayerConfig(4, 2, 2, 3).name
     'd4-h2-qk2-vo3'
+    >>> LayerConfig(8, 2).name
+    'd8-h2-qk4-vo4'
     """
 
     d_model: int
     n_heads: int
-    d_head_qk: int
-    d_head_vo: int
+    # an int in every instance
+    d_head_qk: int = cast(int, None)
+    d_head_vo: int = cast(int, None)
     scale: bool = False
     layer_norm: bool = False
     bias: bool = False
@@ -82,6 +88,8 @@ class LayerConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
+            if value is None and field.name in HEAD_SIZES:
+                value = self._even_share(field.name)
             if isinstance(field.default, bool):
                 if not isinstance(value, bool):
                     raise InvalidArgumentError(
@@ -90,12 +98,22 @@ class LayerConfig:
                 continue
             least = 0 if field.name == "n_positions" else 1
             object.__setattr__(self, field.name, require_integer(field.name, value, least=least))
-        for name in ("d_head_qk", "d_head_vo"):
+        for name in HEAD_SIZES:
             if getattr(self, name) > self.d_model:
                 raise InvalidArgumentError(
                     f"`{name}` must be at most d_model = {self.d_model}, for a head can't use more "
                     f"(Wong 2025, section 3); got {getattr(self, name)}."
                 )
+
+    def _even_share(self, name: str) -> int:
+        """Return the size of a head if the heads divide the residual stream evenly."""
+        if self.d_model % self.n_heads:
+            raise InvalidArgumentError(
+                f"`{name}` may be omitted only if n_heads divides d_model, as it is then their "
+                f"quotient; got d_model = {self.d_model} and n_heads = {self.n_heads}. Give a "
+                f"`{name}` from 1 to {self.d_model}."
+            )
+        return self.d_model // self.n_heads
 
     @property
     def name(self) -> str:

@@ -10,7 +10,8 @@ import itertools
 import math
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from capacity.errors import (
     SweepError,
 )
 from capacity.layer.engines.registry import Compute
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.config import HEAD_SIZES, LayerConfig
 from capacity.layer.recall import check_tau
 from capacity.layer.run.recipe import Recipe, Starts
 from capacity.safe_files import read_file
@@ -292,19 +293,49 @@ def _values_of_layers(options: Any) -> dict[str, list[Any]]:
     return values
 
 
+TOO_WIDE = "d_head_qk or d_head_vo exceeds d_model"
+UNEVEN = "n_heads doesn't divide d_model, and a head's size is omitted"
+
+
+def omitted_layers(config: Mapping[str, Any]) -> dict[str, int]:
+    """Count the combinations of the values in [layers] that are no layers, by the reason.
+
+    Parameters
+    ----------
+    config : mapping
+        Content of a sweep's file that `make_plan` accepts; without ``layers``, none are counted.
+
+    Examples
+    --------
+    >>> omitted_layers({"layers": {"d_model": [2, 3], "n_heads": [2], "d_head_vo": [1, 3]}})
+    {'d_head_qk or d_head_vo exceeds d_model': 1, "n_heads doesn't divide d_model, ...": 2}
+    """
+    if "layers" not in config:
+        return {}
+    reasons = Counter(map(_no_layer, _combined(_values_of_layers(config["layers"]))))
+    return {reason: n for reason, n in sorted(reasons.items()) if reason}
+
+
+def _combined(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield every combination of the values of [layers]."""
+    for chosen in itertools.product(*values.values()):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def _no_layer(sizes: Mapping[str, Any]) -> str:
+    """Say why a combination of sizes is no layer; nothing if it is one."""
+    heads = [sizes[name] for name in HEAD_SIZES]
+    if None in heads and sizes["d_model"] % sizes["n_heads"]:
+        return UNEVEN
+    return TOO_WIDE if any(size and size > sizes["d_model"] for size in heads) else ""
+
+
 def _layers(values: Mapping[str, list[Any]]) -> list[LayerConfig]:
-    combined = (
-        dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())
-    )
-    layers = [
-        LayerConfig(**sizes)
-        for sizes in combined
-        if max(sizes["d_head_qk"], sizes["d_head_vo"]) <= sizes["d_model"]
-    ]
+    layers = [LayerConfig(**sizes) for sizes in _combined(values) if not _no_layer(sizes)]
     if not layers:
         raise SweepError(
-            "[layers] must hold a layer with d_head_qk, d_head_vo <= d_model; no combination of "
-            "its values is one."
+            "[layers] must hold a layer with d_head_qk, d_head_vo <= d_model, or whose n_heads "
+            "divides d_model where one of them is omitted; no combination of its values is one."
         )
     if len(set(layers)) < len(layers):
         raise SweepError(

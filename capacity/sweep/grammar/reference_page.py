@@ -65,8 +65,9 @@ _SECTIONS: tuple[tuple[str, type, str], ...] = (
         "`[layers]`",
         LayerConfig,
         "Each key takes a list of values, and every combination with d_head_qk, d_head_vo <= "
-        "d_model is a layer. `n_positions` is 0 or at least 2, the length of a query (subject, "
-        "predicate).",
+        "d_model is a layer; where one of these is omitted, every combination whose n_heads "
+        "divides d_model. `--dry-run` tells how many others there are. `n_positions` is 0 or at "
+        "least 2, the length of a query (subject, predicate).",
     ),
     ("`[runs]`", Runs, ""),
     (
@@ -116,7 +117,7 @@ def _default(kind: type, each: Field[Any]) -> str:
     if is_required(each):
         return "required"
     value = each.default if each.default_factory is MISSING else each.default_factory()
-    if kind is LayerConfig:
+    if kind is LayerConfig and value is not None:
         value = [value]
     return "" if value is None or value == () else f"`{json.dumps(value)}`"
 

@@ -2,7 +2,7 @@
 
 ::
 
-    DIR/manifest.json              the sweep that the folder was begun with; written once
+    DIR/manifest.json              the sweep that the folder was begun with, or has grown to
     DIR/manifest-<variant>.json    the same runs by another engine or version, under other keys
     DIR/shards/00000-<key>.parquet rows of one shard; a shard is done if its file is valid
     DIR/unfinished/<shard>         rows of a shard that isn't complete yet, without ranks
@@ -50,6 +50,27 @@ def starts_name(run_key: str) -> str:
 def names_of_run(run_key: str) -> set[str]:
     """Names of all files in DIR/unfinished from which a run goes on."""
     return {snapshot_name(run_key), starts_name(run_key)}
+
+
+def shard_files(folder: Path, name: str) -> list[tuple[Path, str]]:
+    """Files with rows of a shard that are there, done first, each with the origin that it states.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the sweep.
+    name : str
+        Name of the shard's file.
+    """
+    files = [(folder / SHARDS / name, name), (folder / UNFINISHED / name, f"{UNFINISHED}/{name}")]
+    return [(path, of) for path, of in files if path.exists()]
+
+
+def remove_strays(folder: Path, shards: Collection[str]) -> None:
+    """Remove unfinished shards of no manifest, which a plan left that was killed as it grew."""
+    for entry in _entries(folder / UNFINISHED):
+        if SHARD.fullmatch(entry.name) and entry.name not in shards and entry.is_file():
+            Path(entry).unlink(missing_ok=True)
 
 
 def make_folders(folder: Path) -> None:

@@ -1,18 +1,18 @@
 """Manifests: the plan of a sweep's folder and the environment that computes it.
 
-By them no folder mixes two sweeps. A manifest is written once and never repaired: a damaged one is
-refused, and the folder is left as it is. Every field that is read is checked, also against the plan
-if there is one.
+By them no folder mixes two sweeps (`capacity.sweep.storage.admission`). A manifest is written once,
+and again when its plan grows (`capacity.sweep.storage.growth`), and never repaired: a damaged one
+is refused, and the folder is left as it is. Every field that is read is checked, also against the
+plan if there is one.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from capacity.checks import cut
 from capacity.errors import SweepError
 from capacity.sweep.plan import (
     ALGORITHM_VERSION,
@@ -28,17 +27,18 @@ from capacity.sweep.plan import (
     Plan,
     shard_key,
 )
-from capacity.sweep.storage.layout import MANIFEST, SHARD, require_new
+from capacity.sweep.storage.layout import MANIFEST, SHARD
 from capacity.sweep.storage.records import DamagedFileError, is_integer, read_json, write
 
 PACKAGES = ("knowledge-capacity", "llvmlite", "numba", "numpy", "pyarrow", "torch")
 # a million shards take half of it
 MAX_BYTES = 2**26
-# keys of another plan that a message names
-_LISTED = 3
+# of a run's key, as many as the name of a shard has of its own
+RUN_DIGITS = 16
 # vectors, widest first, and numpy's names for what has them
 _WIDTHS = {"AVX512": ("AVX512", "X86_V4"), "AVX2": ("AVX2", "X86_V3"), "SVE": ("SVE",)}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_RUN = re.compile(rf"[0-9a-f]{{{RUN_DIGITS}}}")
 
 
 def environment(device: str = "cpu") -> dict[str, Any]:
@@ -77,99 +77,6 @@ def _vectors() -> str:
     return "other"
 
 
-def admitted(
-    folder: Path, plan: Plan, here: dict[str, Any], *, allow_other_engine: bool = False
-) -> Plan:
-    """Return the plan as this folder admits it, and write its manifest if there is none.
-
-    The caller must hold the folder's lock (`capacity.sweep.storage.locks`).
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the sweep.
-    plan : Plan
-        Plan to be done in it.
-    here : dict
-        Environment that computes it (`environment`).
-    allow_other_engine : bool
-        Accept a folder that holds the same runs by another engine, dtype or version.
-
-    Returns
-    -------
-    Plan
-        The plan, under other keys if the folder was begun by another engine, dtype or version.
-
-    Raises
-    ------
-    SweepError
-        If the folder holds another sweep; or the same one computed by another engine, in another
-        dtype, or with other versions, unless that is allowed.
-    """
-    # what 'auto' stands for depends on the engines that are registered
-    engines = " and ".join(sorted({run.engine for run in plan.runs}))
-    computed_by = {"engine": engines, "dtype": plan.runs[0].compute.dtype} | here
-    first = folder / "manifest.json"
-    if not first.exists():
-        require_new(folder)
-        return _begun(first, plan, computed_by)
-    held = _read(first)
-    if held["question"] != plan.question:
-        raise SweepError(
-            f"{folder} holds another sweep: {_differences(held, plan)}. Give another folder with "
-            "--out, or the configuration that it was begun with."
-        )
-    if held["computed_by"] == computed_by:
-        _require_same(first, held, plan)
-        return plan
-    if not allow_other_engine:
-        then, now = (_in_words(by) for by in (held["computed_by"], computed_by))
-        raise SweepError(
-            f"{folder} was begun with {then}; this process has {now}. The rows would not be "
-            "comparable bit by bit: give another folder with --out, continue with the versions it "
-            "was begun with, or add --allow-other-engine to do all runs again under other keys."
-        )
-    text = json.dumps(computed_by, sort_keys=True)
-    variant = hashlib.sha256(text.encode()).hexdigest()[:12]
-    path, plan = folder / f"manifest-{variant}.json", plan.under(variant)
-    if path.exists():
-        _require_same(path, _read(path), plan)
-        return plan
-    return _begun(path, plan, computed_by)
-
-
-def _differences(held: Mapping[str, Any], plan: Plan) -> str:
-    """Say what differs of the plan of a folder and of another: keys, or else facts of files."""
-    there, here = (_values(config) for config in (held.get("config", {}), plan.config))
-    keys = [key for key in dict.fromkeys((*there, *here)) if there.get(key) != here.get(key)]
-    said = [
-        f"{key} is {_told(there, key)} there and {_told(here, key)} here" for key in keys[:_LISTED]
-    ]
-    if len(keys) > _LISTED:
-        said.append(f"{len(keys) - _LISTED} other keys differ")
-    if not said and held.get("sources") != dict(plan.sources):
-        said = ["the files of its databases are others, or have changed"]
-    return "; ".join(said) or (
-        f"its plan has the key {held['plan_key'][:12]}, this one {plan.key[:12]}"
-    )
-
-
-def _values(config: Any, within: str = "") -> dict[str, Any]:
-    """List the values of a configuration by their keys, such as layers.d_model."""
-    if isinstance(config, Mapping):
-        return {
-            key: value
-            for name, one in config.items()
-            for key, value in _values(one, f"{within}.{name}" if within else str(name)).items()
-        }
-    # as JSON has them
-    return {within: json.loads(json.dumps(config))}
-
-
-def _told(values: Mapping[str, Any], key: str) -> str:
-    return cut(json.dumps(values[key])) if key in values else "missing"
-
-
 def manifests(folder: Path) -> list[dict[str, Any]]:
     """Read the manifests of a folder, the first one first.
 
@@ -185,7 +92,7 @@ def manifests(folder: Path) -> list[dict[str, Any]]:
             "`capacity sweep CONFIG.toml --out DIR`."
         )
     others = (path for path in folder.glob("manifest-*.json") if MANIFEST.fullmatch(path.name))
-    return [_read(path) for path in (first, *sorted(others))]
+    return [read_manifest(path) for path in (first, *sorted(others))]
 
 
 def shard_names(plan: Plan) -> list[str]:
@@ -193,8 +100,22 @@ def shard_names(plan: Plan) -> list[str]:
     return [f"{n:05d}-{shard_key(shard)[:16]}.parquet" for n, shard in enumerate(plan.shards)]
 
 
-def _begun(path: Path, plan: Plan, computed_by: dict[str, Any]) -> Plan:
-    """Write the manifest of a plan, and return the plan."""
+def begin(
+    path: Path, plan: Plan, computed_by: dict[str, Any], *, replaced: Sequence[str] = ()
+) -> None:
+    """Write the manifest of a plan.
+
+    Parameters
+    ----------
+    path : Path
+        The manifest.
+    plan : Plan
+        Plan to be done in its folder.
+    computed_by : dict
+        Engine, dtype and environment.
+    replaced : sequence of str
+        Shards of a smaller plan that this one replaces, while they are still there.
+    """
     manifest = {
         "plan_key": plan.key,
         "question": plan.question,
@@ -205,9 +126,24 @@ def _begun(path: Path, plan: Plan, computed_by: dict[str, Any]) -> Plan:
         "databases": {run.database_id: run.database.facts_sha256 for run in plan.runs},
         "begun_on": {"host": platform.node(), "platform": platform.platform(), "commit": _commit()},
         "shards": shard_names(plan),
+        "runs": runs_of(plan),
+        **({"replaced": list(replaced)} if replaced else {}),
     }
+    _write(path, manifest)
+
+
+def without_replaced(path: Path) -> None:
+    """Write a manifest again as it is once the shards that its plan replaced are gone."""
+    _write(path, {name: value for name, value in read_manifest(path).items() if name != "replaced"})
+
+
+def _write(path: Path, manifest: Mapping[str, Any]) -> None:
     write(path, json.dumps(manifest, indent=1).encode() + b"\n")
-    return plan
+
+
+def runs_of(plan: Plan) -> list[str]:
+    """Beginnings of the keys of a plan's runs, in order, as its manifest lists them."""
+    return [run.key[:RUN_DIGITS] for run in plan.runs]
 
 
 def _commit() -> str | None:
@@ -227,36 +163,27 @@ def _commit() -> str | None:
     return f"{commit}-dirty" if commit and changed else commit
 
 
-def _in_words(computed_by: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in computed_by.items())
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest, and check its fields.
 
-
-def _read(path: Path) -> dict[str, Any]:
-    """Read a manifest, and check its fields."""
+    Raises
+    ------
+    DamagedFileError
+        If it can't be read, or a field of it has a value that no manifest has.
+    """
     advice = "Give another folder with --out."
     try:
         held = read_json(path, max_bytes=MAX_BYTES)
     except DamagedFileError as error:
         raise DamagedFileError(path, error.reason, advice) from None
     for name, (holds, must) in _FIELDS.items():
+        if name not in held and name in _MAY_LACK:
+            continue
         if name not in held or not holds(held[name]):
             raise DamagedFileError(
                 path, f"is damaged, or of an older version (`{name}` must be {must})", advice
             )
     return held
-
-
-def _require_same(path: Path, held: dict[str, Any], plan: Plan) -> None:
-    """Refuse a manifest that has the plan's question but disagrees with the plan."""
-    same = {"plan_key": plan.key, "n_runs": len(plan.runs), "shards": shard_names(plan)}
-    for name, value in same.items():
-        if held[name] != value:
-            raise DamagedFileError(
-                path,
-                f"is damaged, or was begun by other code of this version (`{name}` isn't its "
-                "plan's)",
-                "Give another folder with --out.",
-            )
 
 
 def _is_key(value: Any) -> bool:
@@ -268,6 +195,19 @@ def _are_shards(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(name, str) and SHARD.fullmatch(name) and int(name.split("-")[0]) == number
         for number, name in enumerate(value)
+    )
+
+
+def _are_runs(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(key, str) and _RUN.fullmatch(key) for key in value
+    )
+
+
+def _are_names(value: Any) -> bool:
+    """Return True if a value is a list of names of shards, whatever their numbers."""
+    return isinstance(value, list) and all(
+        isinstance(name, str) and SHARD.fullmatch(name) for name in value
     )
 
 
@@ -289,4 +229,8 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "n_runs": (is_integer, "a non-negative integer"),
     "shards": (_are_shards, "a list of the shards' names, in order"),
     "computed_by": (_is_environment, "a table of names and versions"),
+    "runs": (_are_runs, "a list of the beginnings of the runs' keys"),
+    "replaced": (_are_names, "a list of shards' names"),
 }
+# not listed by earlier versions; and there only while a plan grows
+_MAY_LACK = ("runs", "replaced")

@@ -293,7 +293,9 @@ def plan_keys(held: Iterable[Mapping[str, Any]]) -> str:
 
 def _from_shards(folder: Path, held: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows of all shards, sorted by key."""
-    require_own_shards(folder, {name for one in held for name in one["shards"]})
+    # those that a grown plan has replaced hold its rows until they are removed
+    names = (name for one in held for name in (*one["shards"], *one.get("replaced", ())))
+    require_own_shards(folder, set(names))
     files = sorted((folder / SHARDS).glob("[!.]*"))
     if not files:
         raise SweepError(f"{folder} has no finished shard yet; continue with `capacity sweep`.")

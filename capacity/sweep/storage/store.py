@@ -39,6 +39,8 @@ from typing import Any
 from capacity.errors import SweepError
 from capacity.safe_files import tell_leftovers
 from capacity.sweep.plan import Plan
+from capacity.sweep.storage.admission import admitted
+from capacity.sweep.storage.growth import end_growth
 from capacity.sweep.storage.layout import (
     RANKS,
     SHARDS,
@@ -47,11 +49,12 @@ from capacity.sweep.storage.layout import (
     names_of_run,
     ranks_name,
     remove_own_parts,
+    remove_strays,
     require_files,
     require_own_shards,
 )
 from capacity.sweep.storage.locks import divisions, locked, part_of
-from capacity.sweep.storage.manifest import admitted, manifests, shard_names
+from capacity.sweep.storage.manifest import manifests, shard_names
 from capacity.sweep.storage.records import (
     DamagedFileError,
     is_integer,
@@ -114,6 +117,7 @@ class Store:
         self.folder, self._here = Path(folder), here
         make_folders(self.folder)
         with locked(self.folder):
+            end_growth(self.folder)
             self.plan = admitted(self.folder, plan, here, allow_other_engine=allow_other_engine)
             shards = {name for held in manifests(self.folder) for name in held["shards"]}
             require_own_shards(self.folder, shards)
@@ -133,11 +137,16 @@ class Store:
         Raises
         ------
         SweepError
-            If another process does.
+            If another process does, or has let the plan grow.
         """
         n = len(self.names)
         numbers = range(-(-n * part // parts), -(-n * (part + 1) // parts))
         with part_of(self.folder, part, parts, self.plan.key[:8]):
+            if not any(held["plan_key"] == self.plan.key for held in manifests(self.folder)):
+                raise SweepError(
+                    f"{self.folder} has grown to another plan since this process began. Run the "
+                    "command with the new plan."
+                )
             names = {self.names[number] for number in numbers}
             parts_of = self.folder, names, self._snapshot_names(numbers)
             self._tell(remove_own_parts(*parts_of))
@@ -279,6 +288,8 @@ class Store:
                 snapshots = self._snapshot_names(range(len(self.names)))
                 shards = set(self.names)
                 self._tell(remove_own_parts(self.folder, shards, snapshots, self._ranks_names))
+                held = manifests(self.folder)
+                remove_strays(self.folder, {name for one in held for name in one["shards"]})
                 with suppress(OSError):
                     # fails if files of another engine are there
                     (self.folder / UNFINISHED).rmdir()

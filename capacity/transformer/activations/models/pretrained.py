@@ -225,8 +225,15 @@ def inputs_of_text(
     Raises
     ------
     InvalidArgumentError
-        As `tokens_of`, and if the model doesn't say at which token its decoder begins.
+        As `tokens_of`, for a text of blanks alone, and if the model doesn't say at which token its
+        decoder begins.
     """
+    for name, one in (("text", text), ("decoder_text", written)):
+        if one is not None and not one.strip():
+            raise InvalidArgumentError(
+                f"`{name}` must hold a word; got {one!r:.60}. Attention to the tokens that a "
+                "tokenizer adds says nothing about a text."
+            )
     inputs = dict(tokens_of(tokenizer, text))
     if part not in ("decoder", "cross") or not model.config.is_encoder_decoder:
         return inputs

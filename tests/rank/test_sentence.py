@@ -78,8 +78,7 @@ def test_values_of_several_arguments_are_written_as_the_sum_that_they_are(what: 
     assert f"because {lower} of different parts of the tensor add up: " in said
     if upper is not None:
         assert f"because {upper} simple tensors together add up to the tensor: " in said
-    for end in (found.lower, found.upper):
-        of = "least" if end is found.lower else "most"
+    for of, end in (("least", found.lower), ("most", found.upper)):
         (summands,) = re.findall(rf"at {of} {end}, because ([\d,]+(?: \+ [\d,]+)*)", said)
         assert sum(map(int, summands.replace(",", "").split(" + "))) == end
 

@@ -80,6 +80,7 @@ def plot_circuits(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import store_in_value_output
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> figure = plot_circuits(store_in_value_output(db), db)
@@ -177,6 +178,7 @@ def plot_pair(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> plot_pair(store_in_query_key(db), db, "b", "p").get_suptitle()

@@ -124,7 +124,13 @@ def lazy_names(
 
     _STUBS.append((package, inside, elsewhere))
 
+    # functions as users get them, which aren't among the names of the package itself: doctest would
+    # take them for its own
+    answering: dict[str, Any] = {}
+
     def value_of(name: str) -> Any:
+        if name in answering:
+            return answering[name]
         if name in names:
             with needed_by(f"{package}.{name}"):
                 if name in elsewhere:
@@ -135,10 +141,12 @@ def lazy_names(
             from capacity.door.calls import through_door
 
             _open_doors(through_door)
-            value = through_door(value, package)
-            # where lazy_loader has put the value as it was
-            vars(sys.modules[package])[name] = value
-            return value
+            given = through_door(value, package)
+            if given is not value:
+                # lazy_loader has put the function as it was there
+                vars(sys.modules[package]).pop(name, None)
+                answering[name] = given
+            return given
         hint = f" Say {said[name]}." if name in said else ""
         if not hint and not name.startswith("_"):
             hint = _hint(name, names, Path(file).parent)

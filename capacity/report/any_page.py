@@ -52,7 +52,7 @@ def report(
             raise InvalidArgumentError(
                 f"`out` must name the page, a file that ends in .html; got {shown(os.fspath(out))}."
             )
-        require_replaceable(out)
+        require_replaceable(Path(out))
     folder = Path(source) if isinstance(source, str | os.PathLike) else None
     if folder is not None and (folder / "manifest.json").exists():
         page = sweep_report(folder, **options)

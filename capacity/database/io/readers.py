@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Unpack
 
 from capacity.database.choosing.selection import Selection
@@ -10,6 +11,7 @@ from capacity.database.facts import Database
 from capacity.database.io.files.content import read
 from capacity.database.io.files.formats import resolve_format
 from capacity.database.io.files.several import Sources, is_one, load_several
+from capacity.database.io.libraries.excel import is_workbook, read_workbook
 from capacity.database.io.parsing import of_kind, parsed
 from capacity.database.io.reading import (
     LoadOptions,
@@ -105,6 +107,8 @@ def load(
 
 
 def _read(path: Sources, reading: Reading, multi: MultiPolicy | None) -> Database:
+    if isinstance(path, str | os.PathLike) and is_workbook(path) and Path(path).is_file():
+        return read_workbook(path, reading, multi=multi)
     if is_one(path):
         content = read(path, limits=reading.limits, allow_empty=reading.allow_empty)
         return parsed(content, resolve_format(content, reading.format), reading, multi=multi)
@@ -208,6 +212,8 @@ def read_table(
     3
     """
     reading, _ = reading_of("read_table", TableFileOptions, options)
+    if is_workbook(path) and Path(path).is_file():
+        return read_workbook(path, reading, multi=multi)
     content = read(path, limits=reading.limits)
     chosen = of_kind(content, resolve_format(content, reading.format), "table", "a table")
     return parsed(content, chosen, reading, multi=multi)

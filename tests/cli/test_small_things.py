@@ -110,3 +110,31 @@ def test_a_data_set_of_pykeen_is_told_its_parts() -> None:
 
     with pytest.raises(InvalidTypeError, match=r"got Nations\. Give its `training`"):
         from_pykeen(Nations())  # type: ignore[arg-type]
+
+
+def test_a_method_is_guessed_by_a_word_of_its_name_before_the_file_is_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "several.tsv"
+    path.write_text("a\tp\tb\na\tp\tc\n")
+    code, _, err = run(capsys, "rank", path, "--methods", "kozul")
+    assert code == 2
+    assert "Did you mean `Koszul flattening`?" in err
+    # nothing is said of the facts before
+    assert "several objects" not in err
+    code, _, err = run(capsys, "rank", path, "--methods", "pencl")
+    assert err.count("Did you mean `pencil`?") == 1
+
+
+def test_what_is_typed_stands_as_code_on_a_page(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, page = tmp_path / "facts.ttl", tmp_path / "facts.html"
+    path.write_text(
+        "@prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> ."
+        ":a a owl:Class ; :p :b , :c . :b a owl:Class ; :p :c ; :q '`x`' ."
+    )
+    assert run(capsys, "report", path, "--out", page, "--multi", "keep")[0] == 0
+    text = page.read_text()
+    assert "<code>--schema drop</code> leaves" in text
+    assert "`--schema" not in text

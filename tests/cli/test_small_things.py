@@ -30,7 +30,8 @@ def test_the_folder_of_a_model_is_taken_for_one(
     assert json.loads(out)["about"] == "model"
     code, _, err = run(capsys, "report", model_folder, "--out", page)
     assert code == 2
-    assert "is a model: say by --text what it reads" in err
+    assert "A page about the model" in err
+    assert "needs --text" in err
     # options of facts are refused as for --attention
     code, _, err = run(
         capsys, "report", model_folder, "--text", text, "--out", page, "--effort", "quick"

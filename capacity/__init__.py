@@ -11,6 +11,7 @@ rank of L the capacity of the layer (L. Z. Wong, Paying Attention to Facts, 2025
 `verify`                                     check a certificate, or both ends of an interval
 `cp_estimate`                                an estimate of the rank by CP decompositions
 `dimension`                                  the dimension that an embedding of a graph needs
+`describe`                                   what a graph is made of, and what carries its rank
 `LayerConfig`, `AttentionLayer`              an attention layer (extra ``layers``, as all below)
 `Recipe`, `train`, `evaluate`                train it on a database, and measure what it recalls
 `Progress`, `Seed`                           types of the arguments of that name
@@ -37,5 +38,13 @@ from capacity._version import __version__ as __version__
 from capacity.optional import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
-    __name__, __file__, need_torch=("AttentionLayer", "train")
+    __name__,
+    __file__,
+    need_torch=("AttentionLayer", "train"),
+    # names of commands whose functions are called otherwise
+    elsewhere_as={
+        "grid": "capacity.evaluator.accuracy_grid(capacity.sweep.load(folder))",
+        "attention": "capacity.transformer.effective_attention(capture(model, inputs))",
+        "doctor": "`capacity doctor` in a shell",
+    },
 )

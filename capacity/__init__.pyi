@@ -13,6 +13,7 @@ from . import testing as testing
 from . import transformer as transformer
 from ._version import __version__ as __version__
 from .checks import Seed as Seed
+from .database.describing.dataset import describe as describe
 from .database.facts import Database as Database
 from .database.io.readers import load as load
 from .embedding.families import dimension as dimension

@@ -70,7 +70,21 @@ class FormatError(CapacityError, ValueError):
 
 
 class DatabaseFormatError(FormatError):
-    """A file, or a string, could not be read as a database of facts."""
+    """A file, or a string, could not be read as a database of facts.
+
+    Attributes
+    ----------
+    of_row, of_width : bool
+        Whether one row of a table is wrong, the others being as they are; and by its number of
+        cells.
+    """
+
+    of_row = of_width = False
+
+    def about_row(self, *, width: bool = False) -> DatabaseFormatError:
+        """Say that it is about one row of a table."""
+        self.of_row, self.of_width = True, width
+        return self
 
 
 class TensorFormatError(FormatError):
@@ -177,6 +191,10 @@ class MultiValuedWarning(UserWarning):
 
 class AnnotationWarning(UserWarning):
     """Some triples are about other facts, and were kept as they stand."""
+
+
+class SkippedLinesWarning(UserWarning):
+    """Lines that can't be read were omitted, as `skip_errors` allows."""
 
 
 class LeftoverWarning(UserWarning):

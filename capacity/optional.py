@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -98,7 +98,11 @@ def require_packages(what: str, packages: tuple[str, ...], extra: str) -> None:
 
 
 def lazy_names(
-    package: str, file: str, *, need_torch: tuple[str, ...] = ()
+    package: str,
+    file: str,
+    *,
+    need_torch: tuple[str, ...] = (),
+    elsewhere_as: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Make ``__getattr__``, ``__dir__`` and ``__all__`` of a package from the stub beside it.
 
@@ -110,14 +114,23 @@ def lazy_names(
         ``__name__`` and ``__file__`` of the package.
     need_torch : tuple of str
         Names that a star import, which loads every name, omits where torch isn't installed.
+    elsewhere_as : mapping of str to str, optional
+        What to say for names that aren't there, such as those of commands.
     """
+    said = elsewhere_as or {}
     rooms, inside, elsewhere = _stub(Path(file).with_suffix(".pyi"))
     load, every, names = lazy_loader.attach(package, rooms, inside)
     names = sorted([*names, *elsewhere])
 
     _STUBS.append((package, inside, elsewhere))
 
+    # functions as users get them, which aren't among the names of the package itself: doctest would
+    # take them for its own
+    answering: dict[str, Any] = {}
+
     def value_of(name: str) -> Any:
+        if name in answering:
+            return answering[name]
         if name in names:
             with needed_by(f"{package}.{name}"):
                 if name in elsewhere:
@@ -128,11 +141,15 @@ def lazy_names(
             from capacity.door.calls import through_door
 
             _open_doors(through_door)
-            value = through_door(value, package)
-            # where lazy_loader has put the value as it was
-            vars(sys.modules[package])[name] = value
-            return value
-        hint = "" if name.startswith("_") else _hint(name, names, Path(file).parent)
+            given = through_door(value, package)
+            if given is not value:
+                # lazy_loader has put the function as it was there
+                vars(sys.modules[package]).pop(name, None)
+                answering[name] = given
+            return given
+        hint = f" Say {said[name]}." if name in said else ""
+        if not hint and not name.startswith("_"):
+            hint = _hint(name, names, Path(file).parent)
         raise AttributeError(f"{package} has no attribute {name!r}.{hint}")
 
     def all_names() -> list[str]:
@@ -164,6 +181,38 @@ def _open_doors(through_door: Callable[[Any, str], Any]) -> None:
             if isinstance(value, type):
                 through_door(value, package)
     _n_loaded = len(sys.modules)
+
+
+class _CallablePackage(ModuleType):
+    """A package that is called as the function of the command of its name."""
+
+    _called = ""
+
+    def __call__(self, *values: Any, **options: Any) -> Any:
+        module, _, name = self._called.partition(":")
+        with needed_by(f"{self.__name__}()"):
+            function = getattr(import_module(module), name)
+        return function(*values, **options)
+
+
+def make_callable(package: str, function: str) -> None:
+    """Let a package be called, as people call ``capacity.rank(file)`` who know the command.
+
+    Parameters
+    ----------
+    package : str
+        ``__name__`` of the package.
+    function : str
+        What is called in its place, ``"package.module:function"``, which is imported then.
+
+    Examples
+    --------
+    >>> import capacity
+    >>> print(capacity.rank([("Oslo", "in", "Norway")]))
+    [1, 1]
+    """
+    module = sys.modules[package]
+    module.__class__ = type("CallablePackage", (_CallablePackage,), {"_called": function})
 
 
 def _stub(stub: Path) -> tuple[list[str], dict[str, list[str]], dict[str, str]]:

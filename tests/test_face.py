@@ -53,8 +53,8 @@ def test_the_top_level_has_a_dozen_names_and_their_rooms() -> None:
     }
     assert set(names) == {
         "Database", "load", "database_bounds", "rank_interval", "effective_rank_interval",
-        "cp_estimate", "dimension", "verify", "LayerConfig", "AttentionLayer", "Recipe", "train",
-        "evaluate", "Progress", "Seed",
+        "cp_estimate", "dimension", "describe", "verify", "LayerConfig", "AttentionLayer", "Recipe",
+        "train", "evaluate", "Progress", "Seed",
     }  # fmt: skip
     page = capacity.__doc__ or ""
     assert all(f"`{name}`" in page for name in names)

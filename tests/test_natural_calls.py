@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ from capacity.tensor import (
     w_state,
     write_tensor,
 )
+
+# a checker of types knows no package that is called
+lib: Any = capacity
 
 # the rank of the W state is 3 (its border rank is 2), and that of a 2 x 2 x 2 product is 7, which
 # quick bounds don't reach from both sides
@@ -408,3 +412,45 @@ def test_a_tensor_from_outside_is_taken_by_every_function() -> None:
         assert capacity.database_bounds(Diagonal()).unfoldings == (3, 3)
     finally:
         unregister_tensor_converter("diagonal")
+
+
+# the names of commands
+
+
+def test_commands_are_functions_of_their_names(tmp_path: Path) -> None:
+    assert lib.rank(DB) == rank_interval(DB)
+    assert lib.rank(_written(tmp_path), effort="quick") == rank_interval(DB)
+    assert str(capacity.describe(ROWS)) == str(capacity.rank.describe(DB))
+    assert lib.report(DB) == capacity.report.database_report(DB)
+    assert lib.report(ROWS, tmp_path / "page.html", effort="quick").read_text() == lib.report(DB)
+    # they are rooms all the same
+    assert capacity.rank.rank_interval is rank_interval
+    assert isinstance(capacity.rank, ModuleType)
+    assert "METHODS" in dir(capacity.rank)
+
+
+def test_commands_that_are_called_otherwise_are_named() -> None:
+    for name, said in (("grid", "accuracy_grid"), ("attention", "effective_attention"),
+                       ("doctor", "capacity doctor")):  # fmt: skip
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Say .*{said}"):
+            getattr(lib, name)
+
+
+def test_a_wrong_page_is_refused_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(CapacityError, match=r"ends in \.html"):
+        lib.report(DB, tmp_path / "page.pdf")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(CapacityError, match="--attention FOLDER --text TEXT"):
+        lib.report(tmp_path)
+
+
+def test_a_sweep_is_run_and_reported_by_the_names_of_commands(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        "[databases]\nsynthetic = { count = 1, seed = 0, max_triples = 9 }\n"
+        "[layers]\nd_model = [1]\nn_heads = [1]\nd_head_qk = [1]\nd_head_vo = [1]\n"
+        "[recipe]\nepochs = 2\n"
+    )
+    lib.sweep(plan, out=tmp_path / "runs")
+    assert len(capacity.sweep.load(tmp_path / "runs")) == 1
+    assert lib.report(tmp_path / "runs") == capacity.report.sweep_report(tmp_path / "runs")

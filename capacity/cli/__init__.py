@@ -42,9 +42,17 @@ from capacity.cli.process import (
     ended_by_signals,
     standard_streams,
 )
-from capacity.errors import AnnotationWarning, CapacityError, MultiValuedWarning, PrecisionWarning
+from capacity.errors import (
+    AnnotationWarning,
+    CapacityError,
+    MultiValuedWarning,
+    PrecisionWarning,
+    SkippedLinesWarning,
+)
 from capacity.visible import visible
 
+# what the library warns of that a user of the command is told, too
+WARNINGS = (AnnotationWarning, MultiValuedWarning, PrecisionWarning, SkippedLinesWarning)
 # what shells report of a program that a broken pipe ends: 128 + SIGPIPE
 BROKEN_PIPE = 141
 
@@ -127,7 +135,7 @@ def _run(arguments: list[str]) -> int:
         return 2
     try:
         with warnings.catch_warnings():
-            for kind in (AnnotationWarning, MultiValuedWarning, PrecisionWarning):
+            for kind in WARNINGS:
                 warnings.simplefilter("always", kind)
             warnings.showwarning = lambda text, *_: _tell(_advised(str(text), arguments))
             code = _called(arguments)

@@ -117,8 +117,6 @@ def count_address(
 
 def graph_json(chosen: Chosen) -> dict[str, Any] | None:
     """Return the chosen graph for JSON, as `selection_json` has it; None for all of them."""
-    if "graph" not in chosen.reading:
-        return None
-    return {
-        "options": {"graph": chosen.reading["graph"]}, "of": None, "kept": None, "omitted": {}
-    }  # fmt: skip
+    names = ("graph", "skip_errors")
+    options = {name: chosen.reading[name] for name in names if name in chosen.reading}
+    return {"options": options, "of": None, "kept": None, "omitted": {}} if options else None

@@ -38,6 +38,7 @@ _FLAGS = {
     "namespaces": "--namespace",
     "predicates": "--predicate",
     "table": "--table",
+    "skip_errors": "--skip-errors",
     "tau": "--tau",
     "timeout": "--timeout",
     "types": "--type",

@@ -144,6 +144,11 @@ _OPTIONS = (
         "What stands between the values of a table's cell of several, such as a comma; each is a "
         "fact.",
     ),
+    _Option(
+        "skip_errors", "skip-errors", int | None,
+        "Most broken lines of N-Triples, N-Quads, TSV and CSV to omit, with a warning.",
+        least=0,
+    ),
     _limit("max_bytes", "max-file-bytes", "Largest file to read, also as it decompresses, in bytes",
            "4 GiB"),
     _limit("max_growth", "max-growth",
@@ -170,7 +175,7 @@ _OPTIONS = (
     ),
 )  # fmt: skip
 # the options of reading that choose facts
-_CHOOSING = ("graph", "annotations_of_facts")
+_CHOOSING = ("graph", "annotations_of_facts", "skip_errors")
 
 
 @dataclass(frozen=True)
@@ -205,6 +210,8 @@ class Chosen:
         return {flags[keyword]: value for keyword, value in given if keyword not in omitted}
 
 
+# broken lines that JSON lists
+_FIRST = 10
 # the whole file
 ALL = Chosen({}, Selection())
 
@@ -280,4 +287,8 @@ def selection_json(db: Database, chosen: Chosen) -> dict[str, Any] | None:
         said = db.selected.to_dict()
     if "graph" in given and db.source is not None:
         said["omitted"] = {"graph": db.source.in_other_graphs, **said["omitted"]}
+    if "skip_errors" in given and db.source is not None:
+        skipped = [one for part in (db.source, *db.source.parts) for one in part.skipped]
+        said["omitted"] = {**said["omitted"], "skip_errors": len(skipped)}
+        said["skipped"] = [{"line": line, "reason": reason} for line, reason in skipped[:_FIRST]]
     return {**said, "options": {**given, **said["options"]}}

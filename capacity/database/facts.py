@@ -15,10 +15,10 @@ L. Z. Wong, Paying Attention to Facts, 2025, arXiv 2502.05076, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from capacity.checks import Seed, generator
 from capacity.database.arity import key_names, require_arity, role_names
 from capacity.database.canonical import by_role, canonical, checked, numbered
+from capacity.database.collection import at, each_fact, holds, intersection, sampled, union
 from capacity.database.columns import Columns
 from capacity.database.policy import (
     MultiPolicy,
@@ -40,9 +41,12 @@ from capacity.display import table
 from capacity.errors import InvalidArgumentError, warn_caller
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from capacity.database.choosing.selection import Selected, SelectionOptions
     from capacity.database.describing.dataset import Description
     from capacity.database.io.sparql.reading import SparqlOptions
+    from capacity.database.io.table_options import TableTerms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +75,10 @@ class Database(Columns):
 
     Notes
     -----
-    Two databases are equal if they hold the same facts; all else may differ.
+    Two databases are equal if they hold the same facts; all else may differ. A database is a
+    collection: it has a length, ``for s, p, o in db`` gives the terms of each fact, ``("Ada",
+    "knows", "Alan") in db`` takes names as a lookup does, ``db[0]`` is a fact, ``db[:9]`` and
+    ``db[mask]`` are databases, as are ``db | other`` and ``db & other``.
     What names subjects, predicates or triples raises an `InvalidArgumentError` unless the arity
     is 3.
 
@@ -85,6 +92,10 @@ class Database(Columns):
     'Singapore'
     >>> db.to_numpy().shape
     (1, 2, 2)
+    >>> len(db), ("Astrid", "born_in", "Singapore") in db, len(db[1:]), (db[:1] | db[1:]) == db
+    (2, True, 1, True)
+    >>> [str(o) for s, p, o in db]
+    ['Singapore', 'Malaysia']
     """
 
     tokens: Sequence[Term]
@@ -285,6 +296,71 @@ class Database(Columns):
         from capacity.database.choosing.lookup import labels_of
 
         return labels_of(self)
+
+    def __len__(self) -> int:
+        return self.n_facts
+
+    def __iter__(self) -> Iterator[tuple[Term, ...]]:
+        return each_fact(self)
+
+    def __contains__(self, fact: object) -> bool:
+        return holds(self, fact)
+
+    @overload
+    def __getitem__(self, key: int | np.integer) -> tuple[Term, ...]: ...
+    @overload
+    def __getitem__(self, key: slice | list[int] | NDArray[Any]) -> Database: ...
+    def __getitem__(
+        self, key: int | np.integer | slice | list[int] | NDArray[Any]
+    ) -> tuple[Term, ...] | Database:
+        return at(self, key)
+
+    def __or__(self, other: object) -> Database:
+        return union(self, other) if isinstance(other, Database) else NotImplemented
+
+    def __and__(self, other: object) -> Database:
+        return intersection(self, other) if isinstance(other, Database) else NotImplemented
+
+    def sample(self, n: int, seed: Seed = 0) -> Database:
+        """Keep `n` facts, drawn at random without replacement.
+
+        Parameters
+        ----------
+        n : int
+            Number of facts, from 1 to all of them.
+        seed : int or numpy.random.Generator
+            Seed of the choice.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For another number.
+
+        Examples
+        --------
+        >>> db = Database.from_triples([("Oslo", "in", "Norway"), ("Bergen", "in", "Norway")])
+        >>> len(db.sample(1))
+        1
+        """
+        return sampled(self, n, seed)
+
+    def to_frame(self, *, terms: TableTerms | None = None) -> pd.DataFrame:
+        """Write the facts as a DataFrame, a row a fact, by `capacity.database.to_pandas`.
+
+        Parameters
+        ----------
+        terms : {'label', 'n3'}, optional
+            Form of the cells, as `to_pandas` has it.
+
+        Examples
+        --------
+        >>> Database.from_triples([("Oslo", "in", "Norway")]).to_frame().loc[0, "object"]
+        'Norway'
+        """
+        # writers are made for this class
+        from capacity.database import to_pandas
+
+        return to_pandas(self, terms=terms)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Database):

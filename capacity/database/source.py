@@ -26,6 +26,8 @@ class Source:
         Number of triples in other graphs than the one that was asked for.
     parts : tuple of Source
         The files, where there were several.
+    skipped : tuple of (int, str)
+        Numbers of the broken lines that were omitted, and what is wrong with them.
     """
 
     name: str
@@ -34,3 +36,4 @@ class Source:
     notes: tuple[str, ...] = ()
     in_other_graphs: int = 0
     parts: tuple[Source, ...] = ()
+    skipped: tuple[tuple[int, str], ...] = ()

@@ -86,6 +86,7 @@ def dimension(
     --------
     Everybody knows the next person. Symmetric scores can't rank a directed cycle; CP can.
 
+    >>> from capacity import Database
     >>> circle = [(a, "knows", b) for a, b in ("AB", "BC", "CA")]
     >>> db = Database.from_triples(circle)
     >>> print(dimension(db, "DistMult", witness=False))
@@ -136,6 +137,7 @@ def dimensions(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> db = Database.from_triples([("A", "knows", "B"), ("B", "knows", "A")])
     >>> print(*dimensions(db, ["DistMult", "RESCAL"], "exact"), sep="\n")
     DistMult: [2, 2]

@@ -69,6 +69,7 @@ class QueryGraph:
 
         Examples
         --------
+        >>> from capacity import Database
         >>> db = Database.from_triples([("Ada", "knows", "Bob"), ("Bob", "knows", "Eve")])
         >>> graph = QueryGraph.of(db)
         >>> graph.shape, graph.n_entities, graph.n_queries

@@ -194,6 +194,7 @@ def evaluate(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
     >>> accuracy = evaluate(store_in_query_key(db, 0.95), db)
@@ -241,6 +242,7 @@ def memorises(layer: AttentionLayer, db: DatabaseLike, tau: Threshold) -> bool:
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import AttentionLayer, LayerConfig, store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
     >>> memorises(store_in_query_key(db, 0.95), db, 0.95)
@@ -285,6 +287,7 @@ def fact_table(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
     >>> table = fact_table(store_in_query_key(db, 0.95), db)

@@ -236,6 +236,7 @@ class CertifiedRecall:
 
         Examples
         --------
+        >>> from capacity import Database
         >>> from capacity.layer import store_in_query_key
         >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
         >>> recall = certified_recall(store_in_query_key(db, 0.95), db, 0.95)
@@ -299,6 +300,7 @@ def certified_recall(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
     >>> recall = certified_recall(store_in_query_key(db, 0.95), db, 0.95)

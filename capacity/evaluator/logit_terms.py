@@ -171,6 +171,7 @@ def term_accuracy(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> table = term_accuracy(store_in_query_key(db), db)

@@ -50,6 +50,7 @@ def attention_of_pairs(layer: AttentionLayer, db: DatabaseLike) -> pd.DataFrame:
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import AttentionLayer, LayerConfig
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2), db.n_tokens)
@@ -125,6 +126,7 @@ def query_key_freedom(layer: AttentionLayer, db: DatabaseLike) -> pd.DataFrame:
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import AttentionLayer, LayerConfig
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
     >>> query_key_freedom(AttentionLayer(LayerConfig(4, 1, 2, 2), db.n_tokens), db)

@@ -16,11 +16,13 @@ from .frozen_gates import random_gate_facts as random_gate_facts
 from .frozen_gates import random_gate_layer as random_gate_layer
 from .frozen_gates import random_gate_rank as random_gate_rank
 from .many import train_many as train_many
+from .model.ablation import ablate as ablate
 from .model.attention_layer import AttentionLayer as AttentionLayer
 from .model.config import LayerConfig as LayerConfig
 from .model.config import layer_rank_assumed as layer_rank_assumed
 from .model.config import layer_rank_upper as layer_rank_upper
 from .model.config import layer_rank_upper_paper as layer_rank_upper_paper
+from .model.edits import Edits as Edits
 from .model.forward import Weights as Weights
 from .model.rounding import NumberFormat as NumberFormat
 from .model.rounding import round_weights as round_weights

@@ -4,7 +4,10 @@ from .attention_patterns import plot_attention as plot_attention
 from .circuit_figures import plot_circuits as plot_circuits
 from .circuit_figures import plot_pair as plot_pair
 from .fact_tables import plot_database as plot_database
+from .matrices import Scale as Scale
+from .matrices import draw_matrix as draw_matrix
 from .matrices import plot_matrices as plot_matrices
+from .matrices import scale_of as scale_of
 from .theme import figure_theme as figure_theme
 from .theme import require_drawable as require_drawable
 from .theme import save_figure as save_figure

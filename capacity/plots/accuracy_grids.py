@@ -14,7 +14,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator.laws.grid import accuracy_grid
 from capacity.layer.recall import Threshold
 from capacity.optional import needed_by, require_packages
-from capacity.plots.theme import LINE, WIDTH, figure_theme, require_drawable, save_figure
+from capacity.plots.theme import LINE, WIDTH, canvas, figure_theme, require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,8 @@ def plot_accuracy_grid(
     *,
     tau: Threshold = 0.95,
     title: str | None = None,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw an accuracy grid as a heat map, with the line where the two rank bounds are equal.
@@ -40,6 +42,10 @@ def plot_accuracy_grid(
     title : str, optional
         Title of the figure; if omitted, the threshold and the number of runs for a table of runs,
         and none for a grid.
+    ax : matplotlib.axes.Axes, optional
+        Panel of a figure of yours to draw into; by default a new figure is made.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches; by default as large as the content needs.
     path : path, optional
         File to write it to, as for `save_figure`.
 
@@ -79,13 +85,15 @@ def plot_accuracy_grid(
         runs, grid = len(grid), accuracy_grid(grid, tau)
         by = f"p {'>' if tau == 0.5 else '>='} {tau}" if not isinstance(tau, str) else tau
         title = f"accuracy by {by}: {runs} runs" if title is None else title
-    return _draw({title or "": grid}, of="mean accuracy", path=path, labels=True)
+    titled = {title or "": grid}
+    return _draw(titled, of="mean accuracy", path=path, labels=True, ax=ax, figsize=figsize)
 
 
 def plot_accuracy_grids(
     grids: Mapping[str, pd.DataFrame],
     *,
     of: str = "mean accuracy",
+    figsize: tuple[float, float] | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw several accuracy grids side by side, with the same axes and colours.
@@ -96,6 +104,8 @@ def plot_accuracy_grids(
         Grids of `capacity.evaluator.accuracy_grid`, by title.
     of : str
         Label of the colour bar: the quantity that the colours show.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches; by default as large as the content needs.
     path : path, optional
         File to write it to, as for `save_figure`.
 
@@ -119,7 +129,7 @@ def plot_accuracy_grids(
     >>> [axes.get_title() for axes in figure.axes[:2]]
     ['p >= 0.75', 'p >= 0.95']
     """
-    return _draw(grids, of=of, path=path, labels=False)
+    return _draw(grids, of=of, path=path, labels=False, figsize=figsize)
 
 
 def _draw(
@@ -128,10 +138,11 @@ def _draw(
     of: str,
     path: str | os.PathLike[str] | None,
     labels: bool,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
 ) -> Figure:
     with needed_by("A plot of accuracy grids"):
         import seaborn as sns
-        from matplotlib.figure import Figure
 
     for grid in grids.values():
         if not {"layer_rank_bin", "database_rank_bin", "accuracy"} <= set(grid.columns):
@@ -150,8 +161,11 @@ def _draw(
         # four make a square
         across = 2 if len(grids) == 4 else min(len(grids), 3)
         down = math.ceil(len(grids) / across)
-        figure = Figure(figsize=_size(len(layer_bins), len(database_bins), across, down, labels))
-        every_axes = list(figure.subplots(down, across, squeeze=False, sharey=True).ravel())
+        size = _size(len(layer_bins), len(database_bins), across, down, labels)
+        figure = canvas(figsize, size, None if ax is None else [ax])
+        every_axes: list[Axes] = [] if ax is None else [ax]
+        if not every_axes:
+            every_axes = list(figure.subplots(down, across, squeeze=False, sharey=True).ravel())
         bar, holes = None, False
         for number, (axes, (title, grid)) in enumerate(
             zip(every_axes, grids.items(), strict=False)
@@ -178,7 +192,7 @@ def _draw(
             )
             # left, and yet the title that `get_title` returns
             axes.set_title(_wrapped(title, across), loc="center", x=0, ha="left")
-        _explain(figure, every_axes, len(grids), bar, of, holes=holes)
+        _explain(figure, every_axes, len(grids), bar, of, holes=holes, given=ax is not None)
         save_figure(figure, path)
     return figure
 
@@ -195,7 +209,14 @@ def _wrapped(title: str, across: int) -> str:
 
 
 def _explain(
-    figure: Figure, every_axes: list[Axes], n: int, bar: Any, of: str, *, holes: bool
+    figure: Figure,
+    every_axes: list[Axes],
+    n: int,
+    bar: Any,
+    of: str,
+    *,
+    holes: bool,
+    given: bool = False,
 ) -> None:
     """The scale of the colours and the meaning of the line, in a free panel if there is one."""
     from matplotlib.patches import Patch
@@ -206,6 +227,10 @@ def _explain(
         lines.append("no runs")
     if n == len(every_axes):
         figure.colorbar(bar, ax=every_axes, label=of, shrink=0.8)
+        if given:
+            # what stands beside the panel is the user's
+            every_axes[0].legend(handles, lines, loc="upper left", frameon=True, fontsize=7)
+            return
         figure.legend(handles, lines, loc="outside lower center", ncols=2)
         return
     for axes in every_axes[n:]:

@@ -10,10 +10,11 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
-from capacity.plots.matrices import plain
-from capacity.plots.theme import require_drawable, save_figure
+from capacity.plots.matrices import plain, scale_of
+from capacity.plots.theme import canvas, require_drawable, save_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -22,9 +23,11 @@ def plot_attention(
     *,
     title: str = "",
     shares: pd.DataFrame | None = None,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
-    """Draw attention patterns side by side, on one colour scale centred at 0.
+    """Draw attention patterns side by side, on one colour scale, lightest at 0.
 
     Parameters
     ----------
@@ -35,6 +38,11 @@ def plot_attention(
     shares : DataFrame, optional
         Effective share of each layer (rows) and head (columns), from 0 to 1, drawn in a panel to
         the left of the patterns.
+    ax : matplotlib.axes.Axes, optional
+        Panel of a figure of yours to draw into, for a single pattern without shares; by default a
+        new figure is made.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches; by default as large as the content needs.
     path : path, optional
         File to write it to, as for `save_figure`.
 
@@ -59,7 +67,6 @@ def plot_attention(
     """
     with needed_by("plot_attention"):
         import seaborn as sns
-        from matplotlib.figure import Figure
 
     if not patterns or any(pattern.empty for pattern in patterns.values()):
         raise InvalidArgumentError(
@@ -68,10 +75,15 @@ def plot_attention(
     if path is not None:
         require_drawable(path)
     n = len(next(iter(patterns.values())))
-    most = max(float(pattern.abs().to_numpy().max()) for pattern in patterns.values())
+    # negative weights, which effective attention can have, are blue
+    scale = scale_of(patterns.values())
     panels = len(patterns) + (shares is not None)
-    figure = Figure(figsize=(1 + 6 * panels, 6.2), layout="constrained", dpi=110)
-    axes = list(figure.subplots(1, panels, squeeze=False)[0])
+    figure = canvas(figsize, (1 + 6 * panels, 6.2), None if ax is None else [ax], panels)
+    axes: list[Axes] = [] if ax is None else [ax]
+    if not axes:
+        figure.set_layout_engine("constrained")
+        figure.set_dpi(110)
+        axes = list(figure.subplots(1, panels, squeeze=False)[0])
     if shares is not None:
         first = axes.pop(0)
         sns.heatmap(shares, ax=first, vmin=0, vmax=1, cmap="viridis", square=True,
@@ -80,9 +92,8 @@ def plot_attention(
     # more labels than these overlap
     labels = n <= 64
     for one, (name, pattern) in zip(axes, patterns.items(), strict=True):
-        # white is 0; negative weights, which effective attention can have, are blue
-        sns.heatmap(pattern, ax=one, cmap="RdBu_r", vmin=-most, vmax=most, square=True,
-                    cbar=one is axes[-1], cbar_kws={"label": "weight", "shrink": 0.7},
+        sns.heatmap(pattern, ax=one, cmap=scale.cmap, vmin=scale.least, vmax=scale.most,
+                    square=True, cbar=one is axes[-1], cbar_kws={"label": "weight", "shrink": 0.7},
                     xticklabels=_names(pattern.columns) if labels else False,
                     yticklabels=_names(pattern.index) if labels else False)  # fmt: skip
         one.set_title(plain(name), fontsize=10)
@@ -90,7 +101,8 @@ def plot_attention(
     axes[0].set_ylabel("from")
     for one in axes:
         one.set_xlabel("to")
-    figure.suptitle(plain(title), fontsize=11)
+    if title or ax is None:
+        figure.suptitle(plain(title), fontsize=11)
     save_figure(figure, path)
     return figure
 

@@ -9,24 +9,28 @@ from typing import TYPE_CHECKING
 from capacity.database.given_facts import DatabaseLike
 from capacity.database.terms.term import Term
 from capacity.evaluator.circuits import PairAnswer, circuit_tables, pair_answer
-from capacity.optional import needed_by
+from capacity.optional import require_packages
 from capacity.plots.matrices import (
-    BAR,
     CELL,
     NAME,
+    Scale,
     draw_matrix,
-    largest,
     plain,
     require_legible,
+    scale_of,
     short,
 )
-from capacity.plots.theme import COLOURS, figure_theme, require_drawable, save_figure
+from capacity.plots.theme import COLOURS, canvas, figure_theme, require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from capacity.layer.model.attention_layer import AttentionLayer
 
+# cells that a horizontal scale of colours needs, and its share of the room below a matrix
+SCALE, BAR_HIGH = 6, 0.05
+# inches of a character of a name
+LETTER = 0.062
 _CHOOSE = "Choose some tokens: `tokens` takes their names."
 
 
@@ -35,7 +39,8 @@ def plot_circuits(
     db: DatabaseLike,
     *,
     tokens: Iterable[Term | str] | None = None,
-    title: str = "",
+    title: str | None = None,
+    figsize: tuple[float, float] | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw the circuits W_EU, W_QK and W_VO of each head, labelled by tokens.
@@ -51,8 +56,10 @@ def plot_circuits(
         Database that names the tokens, and tells subjects, predicates and objects.
     tokens : iterable of Term or str, optional
         The tokens to show, by names that `Database` knows; all of them if omitted.
-    title : str
-        Title of the figure.
+    title : str, optional
+        Title of the figure; if omitted, the sizes of the layer.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches; by default as large as the content needs.
     path : path, optional
         File to write it to, as for `save_figure`.
 
@@ -76,55 +83,57 @@ def plot_circuits(
 
     Notes
     -----
-    Scores have one scale of colours, and what is added to logits, W_EU and W_VO, another.
+    Scores have one scale of colours, and what is added to logits, W_EU and W_VO, another. To draw
+    a circuit into a panel of yours, see `capacity.evaluator.circuit_tables` and `draw_matrix`.
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import store_in_value_output
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> figure = plot_circuits(store_in_value_output(db), db)
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['W_EU', 'W_QK, head 0', 'W_VO, head 0']
     """
-    with needed_by("plot_circuits"):
-        from matplotlib.figure import Figure
-
+    require_packages("plot_circuits", ("matplotlib", "seaborn"), "plots")
     if path is not None:
         require_drawable(path)
     tables = circuit_tables(layer, db, tokens=tokens)
     require_legible(tables, _CHOOSE)
-    n_heads, n_asking = layer.config.n_heads, len(tables["W_EU"])
-    n_attended, n_objects = tables["W_VO 0"].shape
-    widths = [n_attended, n_objects]
-    heights = [n_asking, *[max(n_attended, n_asking)] * n_heads]
+    n_heads, (n_asking, n_objects) = layer.config.n_heads, tables["W_EU"].shape
+    n_attended = len(tables["W_VO 0"])
+    # below W_EU there is room for the scales of the colours
+    widths = [max(n_objects, SCALE), *[max(n_attended, n_objects)] * n_heads]
+    heights = [n_asking, n_attended]
     scores = [tables[f"W_QK {h}"] for h in range(n_heads)]
     logits = [tables["W_EU"], *(tables[f"W_VO {h}"] for h in range(n_heads))]
     with figure_theme():
-        figure = Figure(
-            figsize=(
-                sum(widths) * CELL + 2 * NAME + 1.8,
-                sum(heights) * CELL + (NAME + 0.3) * len(heights),
-            )
+        size = (
+            sum(widths) * CELL + (NAME + 0.2) * len(widths),
+            sum(heights) * CELL + (NAME + 0.3) * 2 + 0.3,
         )
+        figure = canvas(figsize, size)
         grid = figure.subplots(
-            1 + n_heads, 2, squeeze=False, width_ratios=widths, height_ratios=heights
+            2, 1 + n_heads, squeeze=False, width_ratios=widths, height_ratios=heights
         )
-        most_score, most_logit = largest(scores), largest(logits)
-        logit_bar = draw_matrix(grid[0, 1], logits[0], most_logit, title="W_EU")
-        grid[0, 0].set_axis_off()
-        score_bars = [
-            draw_matrix(axes, table, most_score, title=f"W_QK, head {h}")
-            for h, (axes, table) in enumerate(zip(grid[1:, 0], scores, strict=True))
-        ]
-        for h, (axes, table) in enumerate(zip(grid[1:, 1], logits[1:], strict=True)):
-            draw_matrix(axes, table, most_logit, title=f"W_VO, head {h}")
-        for axes in grid[1:, 0]:
-            axes.set(xlabel="attended to")
-        for axes in grid[:, 1]:
-            axes.set(xlabel="object")
-        figure.colorbar(score_bars[0], ax=grid[1:, 0].tolist(), label="score (nats)", **BAR)
-        figure.colorbar(logit_bar, ax=grid[:, 1].tolist(), label="logit (nats)", **BAR)
-        figure.suptitle(plain(title))
+        score_scale, logit_scale = scale_of(scores), scale_of(logits)
+        bars = {"logit (nats)": draw_matrix(grid[0, 0], logits[0], title="W_EU", scale=logit_scale)}
+        for h, (upper, lower) in enumerate(grid[:, 1:].T):
+            bars["score (nats)"] = draw_matrix(
+                upper, scores[h], title=f"W_QK, head {h}", scale=score_scale
+            )
+            upper.set(xlabel="attended to")
+            draw_matrix(lower, logits[1 + h], title=f"W_VO, head {h}", scale=logit_scale)
+            lower.set(xlabel="object")
+        grid[0, 0].set(xlabel="object")
+        free = grid[1, 0]
+        free.set_axis_off()
+        for n, (label, bar) in enumerate(sorted(bars.items(), reverse=True)):
+            place = free.inset_axes(
+                (0.0, 1 - (0.35 + 0.9 * n) / (n_attended * CELL), 1.0, BAR_HIGH)
+            )
+            figure.colorbar(bar, cax=place, label=label, orientation="horizontal")
+        figure.suptitle(plain(f"Circuits of {layer.config.name}" if title is None else title))
         save_figure(figure, path)
     return figure
 
@@ -136,6 +145,7 @@ def plot_pair(
     predicate: Term | str,
     *,
     most: int = 8,
+    figsize: tuple[float, float] | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw what a layer makes of one pair: each head's attention, and the terms of the logits.
@@ -150,6 +160,8 @@ def plot_pair(
         The pair, by names that `Database` knows; it may lie outside the domain.
     most : int
         Number of likeliest tokens to show, at most 40; the objects of the pair are shown besides.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches; by default as large as the content needs.
     path : path, optional
         File to write it to, as for `save_figure`.
 
@@ -177,36 +189,39 @@ def plot_pair(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.layer import store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> plot_pair(store_in_query_key(db), db, "b", "p").get_suptitle()
     'b p: y (p = 1.00), which is right'
     """
-    with needed_by("plot_pair"):
-        from matplotlib.figure import Figure
-
+    require_packages("plot_pair", ("matplotlib", "seaborn"), "plots")
     if path is not None:
         require_drawable(path)
     answer = pair_answer(layer, db, subject, predicate, most=most)
     terms = answer.logits
     require_legible({"The table of terms": terms}, "Show fewer tokens: `most`.")
     n_shown = terms.shape[1]
+    labels = [
+        f"{short(name)}  {p:.2f}"
+        for name, p in zip(terms.columns, answer.probabilities, strict=True)
+    ]
     with figure_theme():
-        figure = Figure(figsize=((2 + n_shown) * CELL + 2.6 * NAME, len(terms) * CELL + 2.6 * NAME))
+        below = LETTER * max(map(len, labels)) + 0.9
+        size = ((2 + n_shown) * CELL + 2.9 * NAME, len(terms) * CELL + below)
+        figure = canvas(figsize, size)
         left, right = figure.subplots(1, 2, width_ratios=[2, n_shown])
-        draw_matrix(left, answer.attention, 1.0, title="attention")
-        bar = draw_matrix(right, terms, largest([terms]), title="terms of the logits (nats)")
+        draw_matrix(left, answer.attention, title="attention", scale=Scale("Reds", 0.0, 1.0))
+        bar = draw_matrix(right, terms, title="terms of the logits (nats)")
         # the sum stands apart from its terms
         right.axhline(len(terms) - 1, color="black", linewidth=1)
-        labels = [
-            f"{short(name)}  {p:.2f}"
-            for name, p in zip(terms.columns, answer.probabilities, strict=True)
-        ]
         for text, name in zip(right.set_xticklabels(labels), terms.columns, strict=True):
             if name in answer.objects:
                 text.set(weight="bold", color=COLOURS[2])
         right.set(xlabel="token, and its probability")
-        figure.colorbar(bar, ax=right, **BAR)
+        # as high as the matrix
+        beside = right.inset_axes((1 + 0.4 / n_shown, 0.0, 0.35 / n_shown, 1.0))
+        figure.colorbar(bar, cax=beside)
         figure.suptitle(plain(_told(answer)), wrap=True)
         save_figure(figure, path)
     return figure

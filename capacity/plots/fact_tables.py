@@ -12,9 +12,9 @@ from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
-from capacity.optional import needed_by
+from capacity.optional import require_packages
 from capacity.plots.matrices import NAME, plain, short
-from capacity.plots.theme import COLOURS, figure_theme, require_drawable, save_figure
+from capacity.plots.theme import COLOURS, canvas, figure_theme, require_drawable, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,11 @@ ACROSS = 3
 
 
 def plot_database(
-    db: DatabaseLike, *, title: str = "", path: str | os.PathLike[str] | None = None
+    db: DatabaseLike,
+    *,
+    title: str = "",
+    figsize: tuple[float, float] | None = None,
+    path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw a small database as tables, with its triples as sentences below.
 
@@ -42,6 +46,8 @@ def plot_database(
         Triples, of which at most 60 can be read.
     title : str
         Title of the figure.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches; by default as large as the content needs.
     path : path, optional
         File to write it to, as for `save_figure`.
 
@@ -67,9 +73,7 @@ def plot_database(
     >>> [[cell.get_text() for cell in axes.texts] for axes in figure.axes[:2]]
     [['born_in', 'Astrid', 'Oslo'], ['in', 'Oslo', 'Norway']]
     """
-    with needed_by("plot_database"):
-        from matplotlib.figure import Figure
-
+    require_packages("plot_database", ("matplotlib",), "plots")
     db = require_triples(db, "plot_database(db)")
     if not 0 < db.n_triples <= MOST_FACTS:
         raise InvalidArgumentError(
@@ -90,7 +94,7 @@ def plot_database(
     widths = [1 + len(predicates) for _, predicates in tables]
     width = max(NAME * (sum(widths) + 0.3 * len(widths)), 2.4 * ACROSS)
     with figure_theme():
-        figure = Figure(figsize=(width, ROW * (tall + lines) + 0.9))
+        figure = canvas(figsize, (width, ROW * (tall + lines) + 0.9))
         parts: Any = figure.subfigures(2, 1, height_ratios=[tall, lines + 0.5])
         upper, lower = parts
         every = upper.subplots(1, len(tables), squeeze=False, width_ratios=widths).ravel()

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from capacity.errors import InvalidArgumentError
+from capacity.checks import shown
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.safe_files import require_replaceable, write_whole
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-# width of a page's text, in inches
+# width of a page's text, in inches, and most inches of a side
 WIDTH = 7.2
+MOST_INCHES = 200
 # blue, orange, green, vermilion, purple, brown, sky, grey
 COLOURS = (
     "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#56b4e9", "#949494",
@@ -71,6 +74,64 @@ def figure_theme() -> Iterator[None]:
     settings: Any = {**_THEME, "axes.prop_cycle": cycler(color=COLOURS)}
     with mpl.rc_context(settings):
         yield
+
+
+def canvas(
+    figsize: tuple[float, float] | None,
+    size: tuple[float, float],
+    axes: Sequence[Axes] | None = None,
+    n_axes: int = 1,
+) -> Figure:
+    """Return a new figure of a size, or that of the axes that a user gives.
+
+    Parameters
+    ----------
+    figsize : (float, float), optional
+        What the user asks for, in inches.
+    size : (float, float)
+        What the content needs.
+    axes : sequence of Axes, optional
+        Panels of a figure of the user.
+    n_axes : int
+        Number of panels that are drawn.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `axes` holds anything but panels.
+    InvalidArgumentError
+        For another number of panels, both panels and a size, or a size that isn't two positive
+        numbers.
+    """
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    if figsize is not None:
+        sides = [] if isinstance(figsize, str) else list(figsize)
+        right = [isinstance(side, int | float) and 0 < side <= MOST_INCHES for side in sides]
+        if len(right) != 2 or not all(right):
+            raise InvalidArgumentError(
+                f"`figsize` must be a width and a height in inches, above 0 and at most "
+                f"{MOST_INCHES}; got {shown(figsize)}."
+            )
+    if axes is None:
+        return Figure(figsize=figsize or size)
+    if not all(isinstance(one, Axes) for one in axes):
+        raise InvalidTypeError(
+            f"A panel must be an Axes of matplotlib, as plt.subplots() returns; got {shown(axes)}."
+        )
+    if len(axes) != n_axes:
+        raise InvalidArgumentError(
+            f"This figure has {n_axes} panel{'s' * (n_axes > 1)}; got axes for {len(axes)}. Leave "
+            "them out, and the function makes a figure."
+        )
+    if figsize is not None:
+        raise InvalidArgumentError(
+            "`figsize` is the size of a new figure, and panels of a figure were given. Choose one "
+            "of them."
+        )
+    # of the panel itself, which may lie in a subfigure
+    return cast(Figure, axes[0].get_figure(root=True))
 
 
 # without these, matplotlib writes the date into SVG and PDF

@@ -5,12 +5,14 @@ on a telephone and on paper, in light and in dark, by mouse and by keyboard. Eve
 the function of this library that a user would call for it (extra ``report``).
 
 =====================  ============================================================================
+`report`               a page about facts or a sweep; ``capacity.report(source)`` calls it
 `database_report`      how large a database is, what carries that, and what would hold it
 `sweep_report`         accuracies, a law and its band, failures and provenance of many runs
 `attention_report`     standard beside effective attention of a model on a text, head by head
 =====================  ============================================================================
 """
 
-from capacity.optional import lazy_names
+from capacity.optional import lazy_names, make_callable
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+make_callable(__name__, "capacity.report.any_page:report")

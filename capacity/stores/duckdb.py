@@ -82,6 +82,8 @@ def count_duckdb(
         Options of RDF, as `read_rdf` has them.
     max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
+    skip_errors : int
+        Most broken lines of a file of N-Triples or N-Quads that are omitted; ``notes`` tell which.
 
     Returns
     -------

@@ -105,6 +105,14 @@ def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> tuple[
     """
     format = format_of(where, reading)
     reading.require_kind(where, format.name, format.kind)
+    if reading.skip_errors and format.name not in SYNTAXES:
+        raise DatabaseFormatError(
+            where,
+            "`skip_errors` of a table needs its rows in memory, and these are counted where they "
+            "are",
+            format=format.name,
+            advice="Omit it, or load the file with capacity.load, which has it.",
+        )
     if format.name in SYNTAXES:
         return stage_rdf(db, where, format, reading, file)
     if format.name == "parquet":
@@ -141,7 +149,7 @@ def format_of(where: str, reading: Reading) -> Format:
     is_whole = reading.format is not None or beginning[:4] == end == b"PAR1"
     if parquet is not None and named is parquet and is_whole:
         return parquet
-    head = head_of(where, reading.limits)
+    head = head_of(where, reading.limits, reading.skip_errors)
     return resolve_format(Content(where, head.data, head.sha256), reading.format)
 
 

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
@@ -21,6 +22,23 @@ from capacity.sweep.workers.pool import Executor, in_this_process, processes
 
 # what the table of a sweep imports: pyarrow looks for pandas
 _LOADED_HERE = ("capacity.sweep.driver", "capacity.sweep.storage.store", "pandas")
+
+
+def sweep(
+    plan: Plan | str | os.PathLike[str], out: str | os.PathLike[str], **options: Any
+) -> Path | None:
+    """Do the remaining runs of a sweep, as ``capacity sweep PLAN --out FOLDER`` does.
+
+    Parameters
+    ----------
+    plan : Plan or path
+        Runs to do, or a TOML file that describes them.
+    out : path
+        Folder of the sweep.
+    **options
+        Those of `run_sweep`, which has what is returned and raised.
+    """
+    return run_sweep(plan, out, **options)
 
 
 def run_sweep(

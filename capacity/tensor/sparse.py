@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,6 +33,7 @@ from capacity.tensor.coordinates import (
     largest,
     products,
 )
+from capacity.tensor.parts import multiplied, part_at, unfolded
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +62,9 @@ class SparseTensor:
     -----
     Two tensors are equal if they have the same shape and the same entries. Tensors of one shape can
     be added and subtracted, and a tensor can be multiplied by an integer; an entry of more than 63
-    bits is refused, so no result is wrong. What doesn't keep the shape is a function, such as
-    `direct_sum` and `kronecker`.
+    bits is refused, so no result is wrong. Indexing is that of numpy, ``T[0]``, ``T[0, 1, 1]``,
+    ``T[:, [0, 2]]``, where lists of several modes choose a sub-tensor. What joins tensors is a
+    function, such as `direct_sum` and `kronecker`.
 
     Examples
     --------
@@ -75,6 +77,8 @@ class SparseTensor:
     [[0, 1], [-1, 0]]
     >>> C + C == 2 * C, C - C
     (True, SparseTensor(2 x 2 x 2, zero))
+    >>> C[1], C[1, 1, 0]
+    (SparseTensor(2 x 2, 2 entries from -1 to 1), -1)
     """
 
     indices: NDArray[np.int64]
@@ -156,6 +160,81 @@ class SparseTensor:
         dense = dense_zeros(self.shape, dtype, max_bytes, advice="Raise `max_bytes`.")
         dense[tuple(self.indices.T)] = self.values
         return dense
+
+    def __getitem__(self, key: Any) -> SparseTensor | int:
+        places, values, shape = part_at((self.indices, self.values, self.shape), key)
+        if shape:
+            return SparseTensor(places, values, shape)
+        return int(values.sum())
+
+    def __iter__(self) -> Iterator[SparseTensor | int]:
+        return (self[number] for number in range(self.shape[0]))
+
+    def unfolding(self, mode: int) -> SparseTensor:
+        """Unfold the tensor to a matrix, with a row for each index of a mode.
+
+        Parameters
+        ----------
+        mode : int
+            The mode, counted from 0, or from the end.
+
+        Returns
+        -------
+        SparseTensor, shape ``(shape[mode], product of the other sides)``
+            Columns are ordered as numpy and tensorly order them, the last mode the fastest:
+            ``numpy.moveaxis(T, mode, 0).reshape(shape[mode], -1)``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such mode, or there would be 2^31 columns or more.
+
+        Examples
+        --------
+        >>> T = SparseTensor([[0, 1, 2], [1, 0, 0]], [5, 7], (2, 2, 3))
+        >>> T.unfolding(1).to_numpy().tolist()
+        [[0, 0, 0, 7, 0, 0], [0, 0, 5, 0, 0, 0]]
+        """
+        return SparseTensor(*unfolded((self.indices, self.values, self.shape), mode))
+
+    def mode_product(self, matrix: SparseTensor | ArrayLike, mode: int) -> SparseTensor:
+        """Multiply the tensor by a matrix along a mode (Kolda and Bader 2009, section 2.5).
+
+        Parameters
+        ----------
+        matrix : array_like of int or SparseTensor, shape (n, shape[mode])
+            The matrix; each of its rows combines the slices of the mode.
+        mode : int
+            The mode, counted from 0, or from the end.
+
+        Returns
+        -------
+        SparseTensor
+            With `n` indices in that mode. Its rank is at most that of this tensor, and the same if
+            the columns of the matrix are independent.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the matrix hasn't such a shape or holds anything else than integers, or if an entry
+            of the result has more than 63 bits.
+        MemoryBudgetError
+            If the result takes more than a gigabyte.
+
+        Examples
+        --------
+        >>> T = SparseTensor([[0, 1], [1, 0]], [5, 7], (2, 2))
+        >>> T.mode_product([[1, 1]], 0).to_numpy().tolist()
+        [[7, 5]]
+        """
+        if not isinstance(matrix, SparseTensor):
+            given = integers(matrix, "`matrix`")
+            places = np.argwhere(given)
+            sides = checked_shape(given.shape)
+            matrix = SparseTensor(places, given[tuple(places.T)], sides)
+        mine = self.indices, self.values, self.shape
+        its = matrix.indices, matrix.values, matrix.shape
+        return SparseTensor(*multiplied(mine, its, mode))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SparseTensor):

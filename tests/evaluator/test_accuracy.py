@@ -1,5 +1,6 @@
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,8 +132,8 @@ def test_a_layer_that_was_changed_predicts_by_its_own_forward_pass(
     pairs = db.token_triples[:, :2]
 
     class Louder(AttentionLayer):
-        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-            return 2 * super().forward(tokens)
+        def forward(self, tokens: torch.Tensor, **options: Any) -> torch.Tensor:
+            return 2 * super().forward(tokens, **options)
 
     weights = {name: p.detach() for name, p in layer.named_parameters()}
     expected = 2 * pair_logits(layer, pairs)

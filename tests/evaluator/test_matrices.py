@@ -51,7 +51,7 @@ def test_many_tokens_have_to_be_chosen() -> None:
         plot_circuits(layer, db)
     some = [*db.subjects[:3], *db.predicates[:2], *db.objects[:4]]
     figure = plot_circuits(layer, db, tokens=some)
-    names = [t.get_text() for t in figure.axes[1].get_xticklabels()]
+    names = [t.get_text() for t in figure.axes[0].get_xticklabels()]
     assert set(map(db.name, db.objects[:4])) <= set(names)
     with pytest.raises(InvalidArgumentError, match=r"at most 24 matrices; got 25"):
         plot_circuits(drawn(figure_1(), n_heads=12), figure_1())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,6 +89,41 @@ def _predicates_of(db: Database, subject: int) -> str:
     return f"Predicates of the subject: {names:.300}{more}."
 
 
+def positions(
+    value: object,
+    vocabulary: tuple[Term, ...],
+    prefixes: Mapping[str, str],
+    labels: Callable[[], Mapping[Term, Iterable[str]]],
+) -> list[int]:
+    """Find the indices of the terms that have a name; parameters are those of `position`."""
+    term = as_term(value)
+    if term in vocabulary:
+        return [vocabulary.index(term)]
+    for stage, names in enumerate(_names_by_stage(vocabulary, prefixes, labels)):
+        if stage == 1:
+            # before local names, an IRI by a well-known prefix
+            iris = [Term("iri", iri) for iri in expanded(value, prefixes)]
+            if known := [vocabulary.index(one) for one in iris if one in vocabulary]:
+                return known[:1]
+        # the empty text is the name of a literal at most, and no local name
+        found = [i for i, names_of in enumerate(names) if value in names_of and value != ""]
+        if found:
+            return found
+    return []
+
+
+def _names_by_stage(
+    vocabulary: tuple[Term, ...],
+    prefixes: Mapping[str, str],
+    labels: Callable[[], Mapping[Term, Iterable[str]]],
+) -> Iterator[list[tuple[str, ...]]]:
+    """Yield the names of each term: texts and short names, then local names, then labels."""
+    yield [(display(t, prefixes), t.text) for t in vocabulary]
+    yield [(local_name(t),) for t in vocabulary]
+    labelled = labels()
+    yield [tuple(labelled.get(t, ())) for t in vocabulary]
+
+
 def position(
     value: object,
     vocabulary: tuple[Term, ...],
@@ -118,31 +153,16 @@ def position(
     UnknownTokenError
         If no term has this name, or several do.
     """
-    term = as_term(value)
-    if term in vocabulary:
-        return vocabulary.index(term)
-    names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
-    every: list[tuple[str, ...]] = list(names)
-    iris = [Term("iri", iri) for iri in expanded(value, prefixes)]
-    for stage in range(3):
-        if stage == 1 and (named := [one for one in iris if one in vocabulary]):
-            return vocabulary.index(named[0])
-        if stage == 2:
-            labelled = labels()
-            known = [tuple(labelled.get(t, ())) for t in vocabulary]
-            every += known
-        else:
-            known = [names_of[2:] if stage else names_of[:2] for names_of in names]
-        # the empty text is the name of a literal at most, and no local name
-        found = [i for i, names_of in enumerate(known) if value in names_of and value != ""]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            some = ", ".join(str(vocabulary[i]) for i in found[:3])
-            raise UnknownTokenError(
-                f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
-                "the IRI, or a Term."
-            )
+    found = positions(value, vocabulary, prefixes, labels)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        some = ", ".join(str(vocabulary[i]) for i in found[:3])
+        raise UnknownTokenError(
+            f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
+            "the IRI, or a Term."
+        )
+    every = [one for names in _names_by_stage(vocabulary, prefixes, labels) for one in names]
     known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
     hint = prefix_hint(value, prefixes) or nearest(value, known_names, most=3)
     advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."

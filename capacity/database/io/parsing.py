@@ -16,6 +16,7 @@ from capacity.database.facts import Database
 from capacity.database.io.files.content import Content, Text, refuse_excess
 from capacity.database.io.files.formats import FORMATS, Cells, Format
 from capacity.database.io.reading import Reading
+from capacity.database.io.skipping import found_by, tell, without
 from capacity.database.io.tables.text import parse_table_content
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.columns import longer_than
@@ -72,6 +73,40 @@ def parsed(
         Under the policy ``error``, or if it leaves no fact, with the name of the file.
     """
     reading.require_kind(content.name, format.name, format.kind)
+    if reading.skip_errors:
+        return _without_broken_lines(content, format, reading, multi)
+    return _parsed(content, format, reading, multi)
+
+
+def _without_broken_lines(
+    content: Content, format: Format, reading: Reading, multi: MultiPolicy | None
+) -> Database:
+    """Parse content, and again without the lines that are broken, if these are few."""
+    data, omitted = content.data, dict(content.omitted)
+    first: DatabaseFormatError | None = None
+    while True:
+        try:
+            db = _parsed(replace(content, data=data), format, reading, multi)
+            break
+        except DatabaseFormatError as error:
+            first = first or error
+            more = found_by(error, data, format.name, reading.skip_errors)
+            found = [one for one in more if one[0] not in omitted]
+            if not found or len(omitted) + len(found) > reading.skip_errors:
+                raise first from None
+        omitted |= found
+        data = without(data, [line for line, _ in found])
+    if not omitted:
+        return db
+    tell(content.name, omitted.items())
+    skipped = tuple(sorted(omitted.items()))
+    source = db.source or content.source(format.name)
+    return replace(db, source=replace(source, skipped=skipped))
+
+
+def _parsed(
+    content: Content, format: Format, reading: Reading, multi: MultiPolicy | None
+) -> Database:
     parse = format.parse or (parse_table_content if format.kind == "table" else _of_rows)
     try:
         db = parse(content, format, reading, multi=multi)

@@ -59,6 +59,10 @@ def load(
         Limits of a file, as `capacity.reading_limits.Limits` has them: of its bytes, also as it
         decompresses, how many times its stored size these may be, of its rows and cells, and of
         the bytes of a term.
+    skip_errors : int
+        Number of broken lines of N-Triples, N-Quads, TSV and CSV that are omitted at most, of each
+        file, with a `SkippedLinesWarning`; with more of them the first error is raised. By default
+        none.
     schema, literals, annotations, blank_nodes : {'keep', 'drop'}
         What becomes of facts of that kind, as `Selection` has it. The policy for multi-valued pairs
         is applied to the facts that stay.
@@ -115,7 +119,10 @@ def load(
 
 def _read(path: Sources, reading: Reading, multi: MultiPolicy | None) -> Database:
     if is_one(path):
-        content = read(path, limits=reading.limits, allow_empty=reading.allow_empty)
+        content = read(
+            path, limits=reading.limits, allow_empty=reading.allow_empty,
+            skip_errors=reading.skip_errors,
+        )  # fmt: skip
         return parsed(content, resolve_format(content, reading.format), reading, multi=multi)
 
     def read_one(file: Sources) -> Database:
@@ -176,6 +183,8 @@ def read_table(
         ``Horror, SciFi``: each is a fact, without the blanks around it.
     max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of the file, as `load` has them.
+    skip_errors : int
+        Most broken rows of TSV and CSV that are omitted, as `load` has it.
 
     Returns
     -------
@@ -217,7 +226,7 @@ def read_table(
     3
     """
     reading, _ = reading_of("read_table", TableFileOptions, options)
-    content = read(path, limits=reading.limits)
+    content = read(path, limits=reading.limits, skip_errors=reading.skip_errors)
     chosen = of_kind(content, resolve_format(content, reading.format), "table", "a table")
     return parsed(content, chosen, reading, multi=multi)
 

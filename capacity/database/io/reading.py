@@ -13,8 +13,9 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias, TypedDict, TypeVar
 
-from capacity.checks import nearest, shown
+from capacity.checks import nearest, require_integer, shown
 from capacity.database.choosing.selection import Selection, SelectionOptions
+from capacity.database.io.skipping import FORMATS
 from capacity.database.io.table_options import (
     Columns,
     TableForm,
@@ -38,6 +39,7 @@ class GrowthOptions(TypedDict, total=False):
     max_rows: int | None
     max_cells: int | None
     max_term_bytes: int
+    skip_errors: int
 
 
 class LimitOptions(GrowthOptions, total=False):
@@ -109,11 +111,13 @@ class Reading:
         Whether a file without facts is an empty database, and no error.
     max_bytes, max_growth, max_rows, max_cells, max_term_bytes
         Limits of the file, as `Limits` has them.
+    skip_errors : int
+        Most broken lines of a file of lines that are omitted, with a warning.
 
     Raises
     ------
     InvalidArgumentError
-        For wrong options of a table, as `table_options`, or a wrong limit.
+        For wrong options of a table, as `table_options`, a wrong limit, or a negative number.
     """
 
     format: str | None = None
@@ -133,8 +137,10 @@ class Reading:
     max_rows: int | None = None
     max_cells: int | None = None
     max_term_bytes: int = MAX_TERM_BYTES
+    skip_errors: int = 0
 
     def __post_init__(self) -> None:
+        require_integer("`skip_errors`", self.skip_errors, least=0)
         if not isinstance(self.format, str | None):
             raise InvalidTypeError(f"`format` must be a str; got {shown(self.format)}.")
         if self.comment is not None and (not isinstance(self.comment, str) or not self.comment):
@@ -185,6 +191,13 @@ class Reading:
                 "`comment` is an option of tables of text",
                 format=format,
                 advice="Omit it.",
+            )
+        if self.skip_errors and format not in FORMATS:
+            raise DatabaseFormatError(
+                name,
+                "`skip_errors` is an option of formats with a fact in each line",
+                format=format,
+                advice=f"They are {', '.join(FORMATS)}; omit it, or convert the file.",
             )
         if kind == "rdf" and self.arity not in (None, 3):
             raise DatabaseFormatError(

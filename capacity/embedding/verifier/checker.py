@@ -58,6 +58,7 @@ def verify_dimension(
 
     Examples
     --------
+    >>> from capacity import Database
     >>> from capacity.embedding import dimension
     >>> db = Database.from_triples([("A", "knows", "B"), ("B", "knows", "C"), ("C", "knows", "A")])
     >>> verify_dimension(dimension(db, "DistMult", witness=False), db)

@@ -23,6 +23,7 @@ from capacity.converters import Converter
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.devices import require_device
+from capacity.layer.model.edits import ACTIVATIONS, Edits, edited, require_edits
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.model.storage import read_layer, require_weights, write_layer
 from capacity.tensor.given_tensors import register_tensor_converter
@@ -153,24 +154,65 @@ class AttentionLayer(nn.Module):
         )
         return f"{sizes}, d_vocab={self.d_vocab}, {self.W_E.dtype}, {self.W_E.device}"
 
-    def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n d_vocab"]:
+    def forward(
+        self, tokens: Int[Tensor, "batch n"], *, edits: Edits | None = None
+    ) -> Float[Tensor, "batch n d_vocab"]:
         """Logits of the next token after each position of some sentences, Z of equation (2).
+
+        Parameters
+        ----------
+        tokens : int64 tensor, shape (batch, n)
+            Sentences.
+        edits : mapping of str to callable, optional
+            Functions that replace activations as they arise, by their names: ``embedding``, ``q``,
+            ``k``, ``v``, ``pattern``, ``z`` (the heads' outputs ``pattern @ v``), ``residual``
+            (after the heads) and ``logits``. `ablate` makes a layer without some heads.
 
         Raises
         ------
         InvalidArgumentError
-            For a sentence of more than n_positions tokens, if the layer has positions.
+            For a sentence of more than n_positions tokens, if the layer has positions; for an edit
+            of another name, or that returns a tensor of another shape, dtype or device.
+        InvalidTypeError
+            For edits that aren't functions, or return no tensor.
+
+        Examples
+        --------
+        Without attention to the first token, what it is doesn't matter:
+
+        >>> layer = AttentionLayer(LayerConfig(4, 2), d_vocab=10, seed=0)
+        >>> def to_itself(pattern):
+        ...     return torch.eye(2).expand_as(pattern)
+        >>> logits = layer(torch.tensor([[0, 1], [2, 1]]), edits={"pattern": to_itself})
+        >>> torch.equal(logits[0, -1], logits[1, -1])
+        True
         """
-        residual = self.embed(tokens)
-        x = self.norm_in(residual) if self.config.layer_norm else residual
-        heads = self.attention(x) @ self.values(x) @ self.W_O
-        residual = residual + heads.sum(dim=1)
+        if edits is not None:
+            require_edits(edits)
+        if edits:
+            residual, *_, z = self._heads(tokens, edits)
+        else:
+            residual = self.embed(tokens)
+            x = self.norm_in(residual) if self.config.layer_norm else residual
+            z = self.attention(x) @ self.values(x)
+        residual = residual + (z @ self.W_O).sum(dim=1)
         if self.config.bias:
             residual = residual + self.b_O
+        residual = edited(edits, "residual", residual)
         if self.config.layer_norm:
             residual = self.norm_out(residual)
         logits = residual @ self.W_U
-        return logits + self.b_U if self.config.bias else logits
+        return edited(edits, "logits", logits + self.b_U if self.config.bias else logits)
+
+    def _heads(self, tokens: Tensor, edits: Edits | None) -> tuple[Tensor, ...]:
+        """Embeddings, q, k, v, pattern and z, each after its edit."""
+        start = edited(edits, "embedding", self.embed(tokens))
+        x = self.norm_in(start) if self.config.layer_norm else start
+        q, k = self.queries_and_keys(x)
+        q, k, v = edited(edits, "q", q), edited(edits, "k", k), edited(edits, "v", self.values(x))
+        # a subclass may have another attention
+        pattern = edited(edits, "pattern", self._pattern(q, k) if edits else self.attention(x))
+        return start, q, k, v, pattern, edited(edits, "z", pattern @ v)
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Embeddings of tokens, plus those of positions if the layer has any."""
@@ -190,10 +232,12 @@ class AttentionLayer(nn.Module):
 
         `x` holds embeddings, normalised if the layer normalises.
         """
-        q, k = self.queries_and_keys(x)
+        return self._pattern(*self.queries_and_keys(x))
+
+    def _pattern(self, q: Tensor, k: Tensor) -> Tensor:
         scores = q @ k.transpose(-1, -2) * self.config.attention_scale
-        n = x.shape[-2]
-        later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
+        n = q.shape[-2]
+        later = torch.ones(n, n, dtype=torch.bool, device=q.device).triu(1)
         return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
 
     def queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -208,7 +252,11 @@ class AttentionLayer(nn.Module):
         return values + self.b_V if self.config.bias else values
 
     def capture(
-        self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None
+        self,
+        tokens: Int[Tensor, "batch n"],
+        mask: Tensor | None = None,
+        *,
+        edits: Edits | None = None,
     ) -> ActivationCache:
         """Run sentences and keep the activations, as `capacity.transformer.capture` does.
 
@@ -219,6 +267,9 @@ class AttentionLayer(nn.Module):
         mask : tensor, shape (batch, n), optional
             1 for tokens and 0 for padding, which must follow the tokens of a sentence: there it
             changes nothing. All tokens if omitted.
+        edits : mapping of str to callable, optional
+            Functions that replace activations as they arise, as for `forward`; the residual stream
+            and the logits can't be edited here, for they follow from what is captured.
 
         Returns
         -------
@@ -233,7 +284,9 @@ class AttentionLayer(nn.Module):
         MemoryBudgetError
             If attention would take more than 2 GiB.
         """
-        return captured_activations(self, tokens, mask)
+        if edits is not None:
+            require_edits(edits, ACTIVATIONS[: ACTIVATIONS.index("z") + 1])
+        return captured_activations(self, tokens, mask, edits)
 
     @property
     def W_EU(self) -> Float[Tensor, "d_vocab d_vocab"]:
@@ -323,7 +376,7 @@ class AttentionLayer(nn.Module):
 
 @torch.no_grad()
 def captured_activations(
-    layer: AttentionLayer, tokens: Tensor, mask: Tensor | None
+    layer: AttentionLayer, tokens: Tensor, mask: Tensor | None, edits: Edits | None = None
 ) -> ActivationCache:
     """Run sentences through a layer and keep its activations; see `AttentionLayer.capture`."""
     config = layer.config
@@ -335,21 +388,17 @@ def captured_activations(
         padding_after=True,
     )
     require_affordable_attention(tokens, 1, config.n_heads)
-    start = layer.embed(tokens)
-    x = layer.norm_in(start) if config.layer_norm else start
-    q, k = layer.queries_and_keys(x)
-    v = layer.values(x)
-    pattern = layer.attention(x)
+    start, q, k, v, pattern, z = layer._heads(tokens, edits)
     b_V, b_O = (layer.b_V[:, 0].clone(), layer.b_O.clone()) if config.bias else (None, None)
-    heads = LayerActivations(pattern, q, k, v, pattern @ v, layer.W_O.clone(), b_V, b_O,
+    heads = LayerActivations(pattern, q, k, v, z, layer.W_O.clone(), b_V, b_O,
                           config.attention_scale).without_padding(real)  # fmt: skip
     wrote = written_by_heads(0, heads)
     steps: list[Step] = [wrote]
     if config.layer_norm:
         steps.append(normed(0, layer.norm_out, wrote.applied_to(start)))
-    return check_written(
-        ActivationCache((heads,), real, True, start, tuple(steps), type(layer).__name__)
-    )
+    cache = ActivationCache((heads,), real, True, start, tuple(steps), type(layer).__name__)
+    # after an edit the pattern may be no softmax of the scores, as it should be
+    return cache if edits else check_written(cache)
 
 
 # for estimates: the entries are no integers

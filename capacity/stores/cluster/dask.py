@@ -17,6 +17,7 @@ from capacity._version import __version__
 from capacity.checks import in_a_line
 from capacity.database.io.files.several import files_of, is_one, name_of_all
 from capacity.database.io.reading import Reading, with_options
+from capacity.database.io.skipping import in_words
 from capacity.database.io.tables.cells import form_of, in_full, recognised, uncertain
 from capacity.database.io.tables.layout import Layout, layout_of
 from capacity.database.io.tables.table import missing_cell
@@ -25,7 +26,7 @@ from capacity.progress import Progress
 from capacity.reading_limits import Limits
 from capacity.schedulers import connected
 from capacity.stores.cluster.dask_counts import Cluster, count_parts
-from capacity.stores.cluster.parquet_parts import KEYS, Part, Survey, survey
+from capacity.stores.cluster.parquet_parts import KEYS, Part, Survey, skipped_in, survey
 from capacity.stores.counts import StoreCounts
 from capacity.stores.staging import CountingOptions, counted_reading, format_of, notes_on_comments
 from capacity.stores.tables.cells import TableFile, wrong_cell, wrong_predicate
@@ -65,6 +66,8 @@ def count_dask(
         Options of RDF, as `read_rdf` has them.
     max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
+    skip_errors : int
+        Most broken lines of a file that are omitted, as `capacity.load` has it; ``notes`` tell.
 
     Returns
     -------
@@ -111,6 +114,9 @@ def count_dask(
         _require_library(client, scheduler)
         cluster = Cluster(client, progress)
         forms = _forms(cluster, read, parts)
+        if reading.skip_errors:
+            for part, found in zip(parts, cluster.map(skipped_in, parts), strict=True):
+                notes += (in_words(part.path, found),) if found else ()
         return count_parts(cluster, parts, forms, name, notes)
 
 

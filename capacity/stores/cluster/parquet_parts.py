@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.facts import Database
 from capacity.database.io.files.content import read
 from capacity.database.io.files.formats import resolve_format
 from capacity.database.io.parsing import parsed
@@ -19,6 +21,7 @@ from capacity.database.io.tables.cells import in_full, marks
 from capacity.database.io.tables.parquet import columns_of_folders
 from capacity.database.io.tables.parquet_texts import checked_batches
 from capacity.database.terms.n3 import parse_n3
+from capacity.errors import SkippedLinesWarning
 from capacity.reading_limits import MAX_TERM_BYTES
 from capacity.stores.scratch.keys import is_key, key_of, kind_of
 from capacity.stores.tables.cells import reason_against
@@ -152,10 +155,8 @@ def _columns(part: Part) -> list[tuple[list[str], NDArray[np.int64]]]:
     # raises an error that names the file, if this worker doesn't see it
     Path(part.path).stat()
     if part.reading is not None:
-        content = read(part.path, limits=part.reading.limits)
-        format = resolve_format(content, part.reading.format)
         # blank nodes have the same names each time
-        db = parsed(content, format, part.reading, multi="keep")
+        db = _loaded(part.path, part.reading)
         keys = [key_of(token, part.file) for token in db.tokens]
         return [(keys, db.token_tuples[:, column].astype(np.int64)) for column in range(3)]
     of_folders = columns_of_folders(part.path)
@@ -168,6 +169,23 @@ def _columns(part: Part) -> list[tuple[list[str], NDArray[np.int64]]]:
         cells = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
         found.append((cells.dictionary.to_pylist(), cells.indices.fill_null(-1).to_numpy()))
     return found
+
+
+def _loaded(path: str, reading: Reading) -> Database:
+    content = read(path, limits=reading.limits, skip_errors=reading.skip_errors)
+    format = resolve_format(content, reading.format)
+    with warnings.catch_warnings():
+        # `skipped_in` tells it where it is seen
+        warnings.simplefilter("ignore", SkippedLinesWarning)
+        return parsed(content, format, reading, multi="keep")
+
+
+def skipped_in(part: Part) -> list[tuple[int, str]]:
+    """Return the broken lines of a file that are omitted."""
+    if part.reading is None:
+        return []
+    source = _loaded(part.path, part.reading).source
+    return [] if source is None else list(source.skipped)
 
 
 def _keys(part: Part, form: str, texts: list[str]) -> list[str]:

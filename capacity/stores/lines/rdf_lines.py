@@ -20,7 +20,7 @@ from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError
 from capacity.kept_code import pays
 from capacity.reading_limits import Limits
-from capacity.stores.lines.sources import LINES, CheckedLines, Lines, Source, WholeText
+from capacity.stores.lines.sources import LINES, CheckedLines, Lines, Omission, Source, WholeText
 from capacity.stores.scratch.keys import keys_of_nodes
 from capacity.stores.scratch.scratch import HELD, ROWS, Scratch
 from capacity.stores.scratch.streams import opened
@@ -51,10 +51,11 @@ def stage_rdf(
     """
     graph, base = check_graph(reading.graph), base_of(where, reading.base)
     n_rows, notes = None, tuple[str, ...]()
+    omission = Omission(format.name, reading.skip_errors) if reading.skip_errors else None
     if format.name in LINES and graph is None:
-        n_rows = _stage_plain(db, where, format.name, file, reading.limits)
+        n_rows = _stage_plain(db, where, format.name, file, reading.limits, omission)
     if n_rows is None:
-        source: Source = Lines(where, format, reading.limits)
+        source: Source = Lines(where, format, reading.limits, omission)
         if format.name not in LINES:
             source = WholeText.read(where, format, reading, base, db.memory)
         keep = None
@@ -71,7 +72,7 @@ def stage_rdf(
             format=format.name,
             advice="Check the file and its format.",
         )
-    return notes
+    return notes if omission is None else (*notes, *omission.notes(where))
 
 
 def _places_of(graph: str, source: Source) -> tuple[set[int], int]:
@@ -94,7 +95,12 @@ def _places_of(graph: str, source: Source) -> tuple[set[int], int]:
 
 
 def _stage_plain(
-    db: Scratch, where: str, format: str, file: int | None, limits: Limits
+    db: Scratch,
+    where: str,
+    format: str,
+    file: int | None,
+    limits: Limits,
+    omission: Omission | None,
 ) -> int | None:
     """Append the facts by compiled code, and return their number; None if the parser must."""
     with opened(where, limits) as stream:
@@ -106,7 +112,7 @@ def _stage_plain(
         # numba takes longer to import than a small file to parse
         from capacity.stores.lines.plain_lines import plain_batches
 
-        chunks = CheckedLines(stream).chunks()
+        chunks = CheckedLines(stream, omission).chunks()
         batches = plain_batches(chunks, format, file, limits.max_term_bytes)
         batches = _within(batches, stream, format, limits)
         return db.append_all("keyed", batches, _teller(db, stream), UnsuitedError)

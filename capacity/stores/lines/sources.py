@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyoxigraph as ox
@@ -16,6 +17,7 @@ from capacity.database.io.rdf.graphs import graph_names
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
 from capacity.database.io.rdf.quads import SYNTAXES, VERSION, broken, checked_text, parser_of
 from capacity.database.io.reading import Reading
+from capacity.database.io.skipping import Broken, broken_in, in_words, without
 from capacity.errors import DatabaseFormatError, MemoryBudgetError
 from capacity.reading_limits import Limits
 from capacity.stores.scratch.streams import opened
@@ -30,11 +32,54 @@ Told: TypeAlias = Callable[[], tuple[str, int, int]]
 _SHARE = 4
 
 
+class Omission:
+    """The broken lines of a file that are omitted, up to a number.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format.
+    most : int
+        Their number.
+    found : list of (int, str)
+        Those of the last reading: their numbers, and what is wrong with them.
+    """
+
+    def __init__(self, format: str, most: int) -> None:
+        self.format, self.most = format, most
+        self.found: list[Broken] = []
+
+    def of(self, name: str, lines: bytes, before: int) -> bytes:
+        """Empty the broken ones of some lines.
+
+        Raises
+        ------
+        DatabaseFormatError
+            For the first one, if there are more than may be.
+        """
+        fresh = list(islice(broken_in(lines, self.format, before), self.most + 1))
+        self.found += fresh
+        if len(self.found) > self.most:
+            line, reason = self.found[0]
+            raise DatabaseFormatError(
+                name, reason, format=self.format, line=line,
+                advice=f"Fix the file from that line on; over {self.most:,} lines are broken.",
+            )  # fmt: skip
+        return without(lines, [line - before for line, _ in fresh])
+
+    def notes(self, name: str) -> tuple[str, ...]:
+        """Say what was omitted, if anything was."""
+        return (in_words(name, self.found),) if self.found else ()
+
+
 class CheckedLines:
     """Reader of whole lines, without directives and nests that the parser doesn't take."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, omission: Omission | None = None) -> None:
         self.stream, self.rest, self.lines = stream, b"", 0
+        self.omission = omission
+        if omission is not None:
+            omission.found = []
         self.ready, self.given = b"", 0
 
     def read(self, size: int = -1, /) -> bytes:
@@ -69,6 +114,8 @@ class CheckedLines:
                 raise DatabaseFormatError(
                     error.source, error.reason, line=line, advice=error.advice
                 ) from None
+        if self.omission is not None:
+            lines = self.omission.of(self.stream.name, lines, self.lines)
         self.lines += lines.count(b"\n")
         return VERSION.sub(b"", lines) if b"VERSION" in lines else lines
 
@@ -109,12 +156,14 @@ class Lines:
     name: str
     format: Format
     limits: Limits
+    omission: Omission | None = None
 
     @contextmanager
     def opened(self) -> Iterator[tuple[Iterator[ox.Quad], Told]]:
         """Parse it."""
         with opened(self.name, self.limits) as stream:
-            quads = ox.parse(CheckedLines(stream), format=SYNTAXES[self.format.name])  # type: ignore[arg-type]
+            lines = CheckedLines(stream, self.omission)
+            quads = ox.parse(lines, format=SYNTAXES[self.format.name])  # type: ignore[arg-type]
             yield quads, lambda: (f"bytes of {self.name}", stream.done, stream.size)
 
     def error(self, error: Exception) -> DatabaseFormatError:

@@ -208,8 +208,10 @@ def ends_of(where: str) -> tuple[bytes, bytes]:
         return beginning, raw.read()
 
 
-def head_of(where: str, limits: Limits = _DEFAULT) -> Content:
+def head_of(where: str, limits: Limits = _DEFAULT, skip_errors: int = 0) -> Content:
     """Read the beginning of a file, decompressed, and check that it is text in UTF-8.
+
+    Up to `skip_errors` lines needn't be.
 
     Raises
     ------
@@ -236,7 +238,8 @@ def head_of(where: str, limits: Limits = _DEFAULT) -> Content:
     with suppress(UnicodeDecodeError):
         head = head[: codecs.utf_8_decode(head, "strict", len(head) < _HEAD)[1]]
     # a beginning of blank lines isn't all
-    return check(where, head, allow_empty=len(head) >= _HEAD - 8 and not is_blank)
+    allow_empty = len(head) >= _HEAD - 8 and not is_blank
+    return check(where, head, allow_empty=allow_empty, skip_errors=skip_errors)
 
 
 def whole_lines(stream: Stream) -> Iterator[bytes]:

@@ -17,12 +17,14 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from capacity.database.io.files.foreign import foreign_bytes, is_parquet
+from capacity.database.io.skipping import without
 from capacity.database.source import Source
 from capacity.errors import (
     DatabaseFormatError,
@@ -75,12 +77,15 @@ class Content:
         SHA-256 of the bytes before decompression.
     limits : Limits
         What a parser must hold it to.
+    omitted : tuple of (int, str)
+        Lines that are empty since they weren't UTF-8, and what was wrong.
     """
 
     name: str
     data: bytes
     sha256: str
     limits: Limits = _DEFAULT
+    omitted: tuple[tuple[int, str], ...] = ()
 
     def lines(self, newline: str = "\n") -> Iterable[str]:
         """Yield the lines with their ends, as `Text` has it."""
@@ -100,6 +105,7 @@ def read(
     *,
     limits: Limits = _DEFAULT,
     allow_empty: bool = False,
+    skip_errors: int = 0,
 ) -> Content:
     """Read a file whole, undo its compression, and check that it is text in UTF-8 or Parquet.
 
@@ -119,7 +125,7 @@ def read(
         where = getattr(path, "name", None)
         name = where if isinstance(where, str) else "the open file"
         raw = _read_open(name, path, limits.max_bytes)
-        return check(name, raw, limits=limits, allow_empty=allow_empty)
+        return check(name, raw, limits=limits, allow_empty=allow_empty, skip_errors=skip_errors)
     if not isinstance(path, str | os.PathLike):
         raise InvalidTypeError(
             f"A file must be named by a str or a path; got {type(path).__name__}. For an rdflib "
@@ -131,7 +137,9 @@ def read(
         raw = read_file(path, max_bytes=limits.max_bytes)
     except StorageError as error:
         raise of_storage(error) from None
-    return check(os.fspath(path), raw, limits=limits, allow_empty=allow_empty)
+    return check(
+        os.fspath(path), raw, limits=limits, allow_empty=allow_empty, skip_errors=skip_errors
+    )
 
 
 def of_storage(error: StorageError) -> DatabaseFormatError:
@@ -168,9 +176,14 @@ def _read_open(name: str, file: Any, max_bytes: int) -> bytes:
 
 
 def check(
-    name: str, raw: bytes, *, limits: Limits = _DEFAULT, allow_empty: bool = False
+    name: str,
+    raw: bytes,
+    *,
+    limits: Limits = _DEFAULT,
+    allow_empty: bool = False,
+    skip_errors: int = 0,
 ) -> Content:
-    """Turn raw bytes into checked `Content`.
+    """Turn raw bytes into checked `Content`, without up to `skip_errors` lines that aren't UTF-8.
 
     Raises
     ------
@@ -202,19 +215,38 @@ def check(
             "the file is binary, it holds NUL bytes",
             advice="Give RDF text (Turtle, N-Triples, ...) or a table (TSV, CSV).",
         )
+    omitted: list[tuple[int, str]] = []
     if wrong is not None:
-        raise DatabaseFormatError(
-            name,
-            f"byte 0x{data[wrong]:02x} isn't UTF-8",
-            line=data.count(b"\n", 0, wrong) + 1,
-            advice="If it is text in Latin-1, convert it: iconv -f LATIN1 -t UTF-8.",
-        )
-    return Content(name, data, hashlib.sha256(raw).hexdigest(), limits)
+        first = not_utf_8(name, data, wrong)
+        omitted = list(islice(_lines_not_utf_8(data, wrong), skip_errors + 1))
+        if len(omitted) > skip_errors:
+            raise first
+        data = without(data, [line for line, _ in omitted])
+    return Content(name, data, hashlib.sha256(raw).hexdigest(), limits, tuple(omitted))
 
 
-def _not_utf_8(data: bytes) -> int | None:
+def _lines_not_utf_8(data: bytes, wrong: int | None) -> Iterator[tuple[int, str]]:
+    """Yield the lines that hold a byte that isn't UTF-8, from the first such byte on."""
+    line, counted = 1, 0
+    while wrong is not None:
+        line, counted = line + data.count(b"\n", counted, wrong), wrong
+        yield line, f"byte 0x{data[wrong]:02x} isn't UTF-8"
+        end = data.find(b"\n", wrong)
+        wrong = None if end < 0 else _not_utf_8(data, end)
+
+
+def not_utf_8(name: str, data: bytes, wrong: int) -> DatabaseFormatError:
+    """Make the error for a byte that isn't UTF-8."""
+    return DatabaseFormatError(
+        name,
+        f"byte 0x{data[wrong]:02x} isn't UTF-8",
+        line=data.count(b"\n", 0, wrong) + 1,
+        advice="If it is text in Latin-1, convert it: iconv -f LATIN1 -t UTF-8.",
+    )
+
+
+def _not_utf_8(data: bytes, start: int = 0) -> int | None:
     """Find the first byte that isn't UTF-8, in pieces, for the text takes more memory than it."""
-    start = 0
     while start < len(data):
         piece = memoryview(data)[start : start + 2**20]
         try:

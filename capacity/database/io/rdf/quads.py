@@ -35,13 +35,10 @@ from capacity.database.io.rdf.guards.json import (
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
 from capacity.database.io.rdf.rdfxml.reading import RdfXmlLines
 from capacity.database.io.rdf.type_maps import without_type_maps
+from capacity.database.io.skipping import VERSION
 from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
-# a line of RDF 1.2 N-Triples and N-Quads; no literal of theirs has several lines
-VERSION = re.compile(
-    rb"^[ \t]*VERSION[ \t]*(?:\"[^\"\\\r\n]*\"|'[^'\\\r\n]*')[ \t]*(?=#|\r|$)", re.MULTILINE
-)
 # the parser's name of each format
 SYNTAXES = {
     "turtle": ox.RdfFormat.TURTLE,

@@ -63,6 +63,8 @@ def read_rdf(
     max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of the text, as `capacity.load` has them; but for RDF/XML no term is over 16 MiB, and
         in JSON-LD none over 8.
+    skip_errors : int
+        Most broken lines of N-Triples and N-Quads that are omitted, as `load` has it.
 
     Returns
     -------
@@ -93,7 +95,10 @@ def read_rdf(
     1
     """
     reading, _ = reading_of("read_rdf", RdfOptions, options)
-    content = read(path, limits=reading.limits, allow_empty=reading.allow_empty)
+    content = read(
+        path, limits=reading.limits, allow_empty=reading.allow_empty,
+        skip_errors=reading.skip_errors,
+    )  # fmt: skip
     chosen = of_kind(content, resolve_format(content, reading.format), "rdf", "RDF")
     return parsed(content, chosen, reading, multi=multi)
 
@@ -116,7 +121,7 @@ def parse_rdf(
         Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type.
     multi, graph, base, contexts, annotations_of_facts : optional
         As `read_rdf` has them.
-    allow_empty, max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
+    allow_empty, max_bytes, max_growth, max_rows, max_cells, max_term_bytes, skip_errors : optional
         As `read_rdf` has them.
 
     Returns
@@ -144,7 +149,10 @@ def parse_rdf(
     except UnicodeEncodeError as error:
         raise DatabaseFormatError("the given text", f"it has no UTF-8 form ({error})") from None
     reading, _ = reading_of("parse_rdf", RdfTextOptions, options)
-    content = check("the given text", raw, limits=reading.limits, allow_empty=reading.allow_empty)
+    content = check(
+        "the given text", raw, limits=reading.limits, allow_empty=reading.allow_empty,
+        skip_errors=reading.skip_errors,
+    )  # fmt: skip
     chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
     return parsed(content, chosen, reading, multi=multi)
 

@@ -206,7 +206,7 @@ def literal_predicate(
         line=line,
         advice='Choose the columns in order with `columns`, or say table="long": all cells are '
         "then labels.",
-    )
+    ).about_row()
 
 
 def no_term(
@@ -216,7 +216,8 @@ def no_term(
     line, advice = next(line for line, row in rows if cell in row), None
     if not cell:
         reason, advice = "a cell must hold one N-Triples term; got ''", _UNBOUND
-    return DatabaseFormatError(name, reason, format=format, line=line, advice=advice)
+    error = DatabaseFormatError(name, reason, format=format, line=line, advice=advice)
+    return error.about_row()
 
 
 def in_full(cell: str) -> str:

@@ -92,7 +92,8 @@ class Layout:
             subject, *values = cells
             held = [pair for pair in zip(self.properties, values, strict=True) if pair[1]]
             if held and not subject:
-                raise table.error("the subject, in the first column, must not be empty", line)
+                reason = "the subject, in the first column, must not be empty"
+                raise table.error(reason, line).about_row()
             for pair in held:
                 yield from ((line, one) for one in self._several((subject, *pair)))
 
@@ -263,7 +264,7 @@ def _names(table: Table) -> tuple[str, ...]:
                 f"a row must hold {len(names)} cells, as the first one does; this one has "
                 f"{len(row)}",
                 line,
-            )
+            ).about_row(width=True)
     return names or ()
 
 

@@ -38,7 +38,9 @@ class Table:
     rows: Sequence[Row]
     names: tuple[str, ...] | None = None
 
-    def error(self, reason: str, line: int | None = None, advice: str | None = None) -> Exception:
+    def error(
+        self, reason: str, line: int | None = None, advice: str | None = None
+    ) -> DatabaseFormatError:
         """Make an error about this table."""
         return DatabaseFormatError(self.name, reason, format=self.format, line=line, advice=advice)
 
@@ -77,7 +79,7 @@ def empty_row(table: Table, line: int | None) -> Exception:
         "all cells of the row are empty",
         line,
         'Delete the row, or say table="long" if it is a fact of empty labels.',
-    )
+    ).about_row()
 
 
 def missing_cell(table: Table, line: int | None) -> Exception:
@@ -134,7 +136,8 @@ def wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int
             f'If {other} is between cells, give pd.read_csv(path, sep="{other}", {AS_TEXT}) to '
             "from_pandas, with header=None if the first row is a fact."
         )
-        return table.error(f"a row must hold {holds}; this one has 1 cell", line, advice)
+        said = f"a row must hold {holds}; this one has 1 cell"
+        return table.error(said, line, advice).about_row(width=True)
     first = table.rows[0][1]
     advice = "TSV is split at tabs, CSV at commas. If the file is RDF, say which format."
     # the first row that is wrong is the first of all if that is
@@ -149,7 +152,7 @@ def wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int
             advice += " `columns` chooses some."
     return table.error(
         f"a row must hold {holds}; this one has {cells} cell{'s' * (cells != 1)}", line, advice
-    )
+    ).about_row(width=True)
 
 
 def wrong_columns(table: Table, names: tuple[str, ...], arity: int) -> Exception:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from capacity.cli.commands.attention import EXAMPLES, TEXT
-from capacity.database import Database, from_pykeen, load
+from capacity.database import Database, load
 from capacity.embedding import dimensions, save_dimensions
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MultiValuedError
 from capacity.rank import rank_interval, save_certificates, verify
@@ -100,13 +100,3 @@ def test_a_tensor_has_entries_and_a_database_facts() -> None:
     db = Database.from_triples(facts, multi="keep")
     said = " ".join(rank_interval(db).explanation)
     assert f"open: {array.sum()} facts, " in said
-
-
-def test_a_data_set_of_pykeen_is_told_its_parts() -> None:
-    pytest.importorskip("pykeen")
-
-    class Nations:
-        training = None
-
-    with pytest.raises(InvalidTypeError, match=r"got Nations\. Give its `training`"):
-        from_pykeen(Nations())  # type: ignore[arg-type]

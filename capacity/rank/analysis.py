@@ -14,14 +14,16 @@ subjects and predicates, and shorter ones that ignore the unobserved fibers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from capacity.checks import Seed, integer_seed, require_choice
 from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.factors import Factors, start_terms
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.interval import RankInterval
 from capacity.rank.method import Method
@@ -31,12 +33,16 @@ from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.explanation import explain_effective, explain_rank
 from capacity.rank.search.groupings import Groups, groupings, lower_methods
 from capacity.rank.search.methods import chosen
-from capacity.rank.search.rank_ledger import RankLedger
+from capacity.rank.search.rank_ledger import START, RankLedger
 from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
+from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.structure import is_complete
+
+if TYPE_CHECKING:
+    from tensorly.cp_tensor import CPTensor
 
 INTERRUPTED = ("interrupted before the search was over",)
 
@@ -63,6 +69,9 @@ class RankAnalysis:
         Methods to search with, or names of registered ones; all of `capacity.rank.METHODS` if
         omitted. Unfoldings, slices, independent sets and fiber covers need no search and are always
         used.
+    start : Factors, tensorly CPTensor, or sequence of array_like, optional
+        A decomposition of the tensor, as `verify_decomposition` takes it: the upper end is at most
+        its number of terms, and searches for shorter ones go on from it.
     progress : callable, optional
         Called with a text, which has the interval so far and the next method, and the numbers of
         methods tried and of all (`capacity.Progress`).
@@ -72,8 +81,8 @@ class RankAnalysis:
     InvalidTypeError
         If `of` is neither a database nor a tensor.
     InvalidArgumentError
-        If the effort or a method is unknown, the seed isn't one, or a tensor has a single mode or
-        an entry of 2^31 or more in absolute value.
+        If the effort or a method is unknown, the seed isn't one, `start` isn't a decomposition of
+        the tensor, or a tensor has a single mode or an entry of 2^31 or more in absolute value.
 
     Examples
     --------
@@ -93,6 +102,7 @@ class RankAnalysis:
         effort: Effort = "quick",
         seed: Seed = 0,
         methods: Iterable[str | Method] | None = None,
+        start: Factors | CPTensor | Sequence[Any] | None = None,
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
@@ -101,6 +111,7 @@ class RankAnalysis:
         self._effort: Effort = effort
         self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
         self._methods, self._progress = chosen(methods), progress
+        self._start = () if start is None else start_terms(self._of, start)
 
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.tensor.shape))
@@ -136,11 +147,15 @@ class RankAnalysis:
 
     @cached_property
     def _rank(self) -> RankInterval:
-        ledger = RankLedger(self.tensor, self.bounds, self._budget, self._seed)
+        ledger = RankLedger(self.tensor, self.bounds, self._budget, self._seed, self._start)
         interrupted = self._search(ledger)
         lower = self._certificate("rank", "lower", *lower_end(ledger, self._methods))
         upper = self._certificate("rank", "upper", *upper_end(ledger, self._methods))
         why = explain_rank(ledger, upper.value, self._entries) + INTERRUPTED * interrupted
+        if self._start and len(self._start) < upper.value:
+            # a term may be part of several components
+            upper = self._certificate("rank", "upper", (Decomposition(self._start),), START)
+            why = (why[0], f"at most {upper.value:,}: {upper.value:,} by {START}", *why[2:])
         found = RankInterval(CertificatePair(lower, upper), interrupted, why, self.tensor)
         return self._by_groupings(found)
 
@@ -215,6 +230,7 @@ def rank_interval(
     effort: Effort = "quick",
     seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
+    start: Factors | CPTensor | Sequence[Any] | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:
     """Bound the rank of a database or of a tensor from both sides, with certificates.
@@ -232,6 +248,8 @@ def rank_interval(
         Seed of the search.
     methods : iterable of str or Method, optional
         Methods to search with; all of `capacity.rank.METHODS` if omitted.
+    start : Factors, tensorly CPTensor, or sequence of array_like, optional
+        A decomposition to start from, which the upper end doesn't exceed, as for `RankAnalysis`.
     progress : callable, optional
         Called with the interval so far and the next method (`capacity.Progress`).
 
@@ -260,7 +278,9 @@ def rank_interval(
     >>> interval.explanation
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
-    return RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=progress).rank
+    return RankAnalysis(
+        of, effort=effort, seed=seed, methods=methods, start=start, progress=progress
+    ).rank
 
 
 def effective_rank_interval(

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 # the fields of `Limits` that count attempts
-Limit: TypeAlias = Literal["orders", "evolved", "bases", "annealing", "flips", "fits"]
+Limit: TypeAlias = Literal["orders", "evolved", "bases", "annealing", "flips", "walks", "fits"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
@@ -26,7 +26,9 @@ class Limits:
     annealing : int
         Steps of simulated annealing.
     flips : int
-        Steps in the flip graph.
+        Steps in the flip graph over the integers.
+    walks : int
+        Steps in the flip graph over F_2.
     fits : int
         Numerical fits for each number of terms.
     pencil : int
@@ -41,6 +43,7 @@ class Limits:
     bases: int
     annealing: int
     flips: int
+    walks: int
     fits: int
     pencil: int
     completions: int
@@ -69,14 +72,14 @@ class Budget:
 
 
 BUDGETS: dict[Effort, Budget] = {
-    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 0, 500, 10**8)),
+    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 0, 0, 500, 10**8)),
     "standard": Budget(
-        10**10, 10**9, 3_000, Limits(50, 10_000, 4, 20_000, 10**7, 16, 2_000, 2 * 10**9)
+        10**10, 10**9, 3_000, Limits(50, 10_000, 4, 20_000, 10**7, 10**8, 16, 2_000, 2 * 10**9)
     ),
     "thorough": Budget(
         3 * 10**10,
         10**10,
         30_000,
-        Limits(200, 30_000, 12, 100_000, 3 * 10**7, 40, 2_000, 2 * 10**9),
+        Limits(200, 30_000, 12, 100_000, 3 * 10**7, 10**9, 40, 2_000, 2 * 10**9),
     ),
 }

@@ -24,7 +24,7 @@ from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.display import briefly_shown, table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.exact.types import vector
+from capacity.exact.types import Term, vector
 from capacity.optional import needed_by
 from capacity.rank.coefficients import AlgebraicNumber
 from capacity.rank.conventions import of_transposed, sides_of_product, transposed_product
@@ -192,8 +192,40 @@ def verify_decomposition(of: FactsOrTensor, factors: Factors | CPTensor | Sequen
     return Verdict(False, f"{verdict.reason}; {transposed_product(sides, rank)}")
 
 
+def start_terms(of: Database | SparseTensor, factors: object) -> tuple[Term, ...]:
+    """Return the terms of a decomposition that a search starts from.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `factors` aren't a decomposition of the tensor over the rationals.
+    MemoryBudgetError
+        If the check takes more memory or time than `CheckBudget` allows.
+    """
+    matrices = _checked(factors, tensor_of(of).shape)
+    argument = _argument(matrices)
+    verdict = _checked_argument(of, argument)
+    if not (verdict.proved and isinstance(argument, Decomposition)):
+        why = verdict.reason or "it has irrational numbers"
+        raise InvalidArgumentError(
+            f"`start` must be a decomposition of the tensor over the rationals; {why}. Check it by "
+            "`verify_decomposition`, which names the convention if that is another."
+        )
+    return argument.terms
+
+
 def _verdict(of: Database | SparseTensor, matrices: list[NDArray[Any]]) -> Verdict:
     """Check a decomposition by exact numbers."""
+    return _checked_argument(of, _argument(matrices))
+
+
+def _checked_argument(of: Database | SparseTensor, argument: Argument) -> Verdict:
+    arguments = (argument,) if argument.value else ()
+    return verify(Certificate("rank", "upper", argument.value, "", arguments, *name_of(of)), of)
+
+
+def _argument(matrices: list[NDArray[Any]]) -> Argument:
+    """Make an argument of matrices of exact numbers."""
     rank = matrices[0].shape[1]
     numbers = [x for m in matrices for x in m.ravel().tolist() if isinstance(x, AlgebraicNumber)]
     fields = {(x.f, x.lo, x.hi) for x in numbers}
@@ -206,11 +238,8 @@ def _verdict(of: Database | SparseTensor, matrices: list[NDArray[Any]]) -> Verdi
     if fields:
         ((f, lo, hi),) = fields
         terms = tuple(tuple((i, tuple(map(_polynomial, x))) for i, x in one) for one in columns)
-        argument: Argument = AlgebraicDecomposition(f, lo, hi, terms)
-    else:
-        argument = Decomposition(tuple(tuple(vector(i, x) for i, x in one) for one in columns))
-    arguments = (argument,) if rank else ()
-    return verify(Certificate("rank", "upper", rank, "", arguments, *name_of(of)), of)
+        return AlgebraicDecomposition(f, lo, hi, terms)
+    return Decomposition(tuple(tuple(vector(i, x) for i, x in one) for one in columns))
 
 
 def _checked(factors: object, shape: tuple[int, ...]) -> list[NDArray[np.object_]]:

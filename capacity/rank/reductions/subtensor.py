@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.exact.modular_rank import rank_modulo
-from capacity.exact.types import Indices, Vector, lifted, vector
+from capacity.exact.types import Indices, Term, Vector, lifted, vector
 from capacity.rank.coefficients import RATIONAL, Coefficients
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.verifier.argument import Argument, View
@@ -88,6 +88,36 @@ class Part:
     def relocated(self, found: Finding) -> Finding:
         """Convert arguments about the tensor to arguments about the whole."""
         return tuple(relocated(argument, self.indices) for argument in found)
+
+
+def restricted(terms: Iterable[Term], indices: tuple[Indices, ...]) -> list[Term]:
+    """Restrict a decomposition to a sub-tensor, of which it is one, too; terms may vanish.
+
+    Parameters
+    ----------
+    terms : iterable of Term
+        A decomposition of the whole.
+    indices : tuple of ndarrays of int64
+        Indices of the sub-tensor in the whole, for each mode.
+
+    Examples
+    --------
+    >>> one = (Fraction(1),)
+    >>> restricted([(((0, 1), 2 * one), ((3,), one))], (np.array([1]), np.array([2, 3])))
+    [(((0,), (Fraction(1, 1),)), ((1,), (Fraction(1, 1),)))]
+    """
+    numbers = [{i: n for n, i in enumerate(of.tolist())} for of in indices]
+    kept = [
+        tuple(
+            (
+                tuple(mine[i] for i in places if i in mine),
+                tuple(x for i, x in zip(places, values, strict=True) if i in mine),
+            )
+            for (places, values), mine in zip(term, numbers, strict=True)
+        )
+        for term in terms
+    ]
+    return [term for term in kept if all(places for places, _ in term)]
 
 
 def relocated(argument: Argument, indices: tuple[Indices, ...]) -> Argument:

@@ -13,7 +13,7 @@ from capacity.rank.lower.independent_sets import as_unfolding
 from capacity.rank.method import BOUNDS, Method
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.effective_ledger import EffectiveLedger
-from capacity.rank.search.rank_ledger import RankLedger
+from capacity.rank.search.rank_ledger import START, RankLedger
 from capacity.rank.upper.slices import sliced
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.kinds.boxes import Boxes
@@ -128,5 +128,5 @@ def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
 
 
 def _most_advanced(rests_on: Iterable[str], methods: Sequence[Method]) -> str:
-    order = [*BOUNDS, *(method.name for method in methods)]
+    order = [*BOUNDS, *(method.name for method in methods), START]
     return max(rests_on, key=order.index, default="no entries")

@@ -34,6 +34,7 @@ METHODS: list[Method] = [
     _named("lower.algebras:ALGEBRA"),
     _named("lower.koszul:KOSZUL"),
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
+    _named("upper.binary_search:BINARY_FLIPS"),
     _named("upper.flip_search:FLIP_GRAPH"),
     _named("cp.exact_fits:LEAST_SQUARES"),
     _named("lower.substitution.dense:ANNEALED_SUBSTITUTION"),

@@ -10,27 +10,30 @@ searched once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from capacity.errors import MemoryBudgetError
-from capacity.exact.types import Indices, Mask
+from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
 from capacity.rank.method import Component, Goal, Method, Problem, value_of
 from capacity.rank.reductions.singleton_slices import peel_singles
-from capacity.rank.reductions.subtensor import Finding, Part
+from capacity.rank.reductions.subtensor import Finding, Part, relocated, restricted
 from capacity.rank.search.scheduler import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.upper.fiber_cover import FiberCover, fiber_cover
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds import KINDS
-from capacity.rank.verifier.kinds.decomposition import PRODUCT, products_of_terms
+from capacity.rank.verifier.kinds.decomposition import PRODUCT, Decomposition, products_of_terms
 from capacity.tensor.sparse import SparseTensor
 
+# in certificates and explanations, of a decomposition that was given
+START = "the given start"
 # entries of a component for which a cover pays, and nanoseconds for each
 FEWEST_COVERED, A_COVERED_ENTRY = 300, 20_000
 
@@ -60,7 +63,14 @@ class RankLedger:
 
     quantity = "rank"
 
-    def __init__(self, tensor: SparseTensor, bounds: Bounds, budget: Budget, seed: int) -> None:
+    def __init__(
+        self,
+        tensor: SparseTensor,
+        bounds: Bounds,
+        budget: Budget,
+        seed: int,
+        start: Sequence[Term] = (),
+    ) -> None:
         self.tensor, self.bounds, self.budget, self._seed = tensor, bounds, budget, seed
         self._checks: dict[str, CheckBudget] = {}
         self.lower = bounds.unfoldings_by_component.max(axis=1)
@@ -74,6 +84,16 @@ class RankLedger:
         self.dense: set[int] = set()
         self._rows_of: list[Indices] = []
         self._small: list[Place] = []
+        self._start_from(start)
+
+    def _start_from(self, terms: Sequence[Term]) -> None:
+        """Keep a decomposition of the tensor as one of each component, where it is no longer."""
+        for c in np.flatnonzero(self.lower < self.upper).tolist() if terms else ():
+            mine = self.tensor.indices[self.bounds.component == c]
+            indices = tuple(np.unique(of) for of in mine.T)
+            part = Decomposition(tuple(restricted(terms, indices)))
+            if part.value <= self.upper[c]:
+                self.upper[c], self.above[c] = part.value, ((relocated(part, indices),), START)
 
     def begin(self, say: Callable[[str], None]) -> None:
         """Look for independent sets and covers, and choose components that are small enough."""
@@ -162,7 +182,7 @@ class RankLedger:
         total = sum(weights.values())
         for place, problem, _ in todo:
             work = int(method.times * self.budget.work * weights[id(problem)] / total)
-            yield place, self._goal(place.number, work)
+            yield place, replace(self._goal(place.number, work), start=self._at_hand(place))
 
     def _goals_in_entries(self, method: Method) -> Iterator[tuple[Place, Goal]]:
         open_: list[int] = self._open().tolist() if self._rows_of else []
@@ -177,6 +197,15 @@ class RankLedger:
             component = Component(self.tensor, rows, unfoldings, spend)
             work = method.times * self.budget.work * gaps[c] // total
             yield Place(c, rows, component=component), self._goal(c, work)
+
+    def _at_hand(self, place: Place) -> tuple[Term, ...]:
+        """The shortest explicit decomposition of a component, for efforts that walk from one."""
+        found, _ = self.above.get(place.number, ((), ""))
+        explicit = [a for a in found if isinstance(a, Decomposition)]
+        if place.part is None or not self.budget.limits.walks or len(explicit) < len(found):
+            return ()
+        terms = [term for argument in explicit for term in argument.terms]
+        return tuple(restricted(terms, place.part.indices))
 
     def _goal(self, c: int, work: int) -> Goal:
         return Goal(self.best(c), int(self.upper[c]), work, self.budget.limits, self._seed)

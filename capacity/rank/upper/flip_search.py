@@ -8,14 +8,14 @@ the second half continues from the shortest decomposition found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from capacity.exact.types import Indices, IntegerFactors, Term, Vector, vector
 from capacity.rank.method import Goal, Method, Problem
-from capacity.rank.reductions.subtensor import Finding
+from capacity.rank.reductions.subtensor import Finding, restricted
 from capacity.rank.upper.spanning_tree import spanning_tree, spanning_tree_terms, spanning_tree_work
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
@@ -30,8 +30,8 @@ MOST_TERMS = 1_500
 def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Walk in the flip graph; yield each decomposition that is shorter than those before.
 
-    For the rank the walks are on the core. For the effective rank they are on the tensor itself,
-    and one of them starts from the goal's decomposition.
+    For the rank the walks are on the core, and for the effective rank on the tensor itself. One of
+    them starts from the goal's decomposition.
     """
     from capacity.rank.upper.flip_graph import flip_walk
 
@@ -43,8 +43,8 @@ def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
         tensor.astype(np.int64), np.random.default_rng(goal.seed), work=3 * goal.work
     )
     first = [factors for factors in first if _walkable(factors)]
-    short = 0 < len(goal.start) <= MOST_TERMS
-    at_hand = as_factors(goal.start, tensor.shape) if short else None
+    given = start_of(problem, goal)
+    at_hand = as_factors(given, tensor.shape) if 0 < len(given) <= MOST_TERMS else None
     starts = [*([] if at_hand is None else [at_hand]), *first]
     starts.sort(key=lambda factors: len(factors[0]))
     if not starts:
@@ -65,6 +65,11 @@ def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
             shortest = len(best[0])
             terms = as_terms(best)
             yield (Decomposition(tuple(terms if whole else problem.core.lifted(terms))),)
+
+
+def start_of(problem: Problem, goal: Goal) -> Sequence[Term]:
+    """Return the goal's decomposition, as one of the core for the rank."""
+    return goal.start if problem.known is not None else restricted(goal.start, problem.core.chosen)
 
 
 def _walkable(factors: IntegerFactors) -> bool:

@@ -1,0 +1,181 @@
+"""Decompositions over F_2 lifted to the rationals, by Hensel's lemma.
+
+Let factors U add up to the tensor T modulo 2^k. Then U + 2^k X do so modulo 2^(k + 1) if
+
+    J X = (T - the sum of U) / 2^k    modulo 2,
+
+where J is the derivative of the sum, which is the same at every k. If the right side is in its
+column space the lift goes on. Which of the solutions X is taken matters: a 0 should stay 0, and a
+1 become 1 or -1. So X changes coefficients that are 1 rather than others, and a change is added
+with the sign that makes the coefficient small. Others are tried by other orders of the unknowns.
+
+Numbers that aren't whole are known modulo a power of 2 in the end; the smallest numerator and
+denominator with that residue are a guess. What is found is checked over the rationals, and nothing
+else is returned.
+
+References
+----------
+M. Kauers, J. Moosbauer, Flip graphs for matrix multiplication, 2022, arXiv 2212.01175, section 5.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.exact.binary import Words, echelon, packed, reduce_row, unpacked
+from capacity.exact.types import Indices, Mask, Term, vector
+
+# powers of 2 up to which whole numbers are looked for, and at which fractions are guessed
+_WHOLE, _GUESSES = 16, (24, 40, 60)
+# by so many bits a guess must be smaller than the largest that any residue has
+_SPARE = 5
+# orders of the unknowns that are tried
+ORDERS = 4
+
+
+def rational_lift(
+    tensor: Indices, factors: list[Mask], observed: Mask | None = None
+) -> list[Term] | None:
+    """Lift a decomposition over F_2 to one over the rationals, with as many terms.
+
+    Parameters
+    ----------
+    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        The tensor.
+    factors : list of ndarrays of bool, shapes (rank, n_m)
+        Terms that add up to the tensor modulo 2, wherever it is observed.
+    observed : ndarray of bool, shape (n_0, n_1), optional
+        Fibers of the last mode on which the terms must add up to the tensor; all if omitted.
+
+    Returns
+    -------
+    list of Term or None
+        Terms that add up to the tensor exactly; None if the factors can't be lifted, or if those
+        that lift them are no small numbers.
+
+    Examples
+    --------
+    Three terms whose sum is 1 modulo 2, and lifts to 1 by a change of sign:
+
+    >>> ones = np.ones((3, 1), bool)
+    >>> terms = rational_lift(np.array([[[1]]]), [ones, ones, ones])
+    >>> sum(a[1][0] * b[1][0] * c[1][0] for a, b, c in terms)
+    Fraction(1, 1)
+    """
+    seen = np.ones(tensor.shape, bool)
+    if observed is not None:
+        seen &= observed[:, :, None]
+    derivative = _derivative(factors, seen)
+    ones = np.concatenate([f.ravel() for f in factors])
+    rng = np.random.default_rng(0)
+    for turn in range(ORDERS):
+        order = rng.permutation(len(ones)) if turn else np.arange(len(ones))
+        order = order[np.argsort(~ones[order], kind="stable")]
+        found = _lifted(tensor, factors, seen, derivative, order)
+        if found is not None:
+            return _terms(found)
+    return None
+
+
+def _lifted(
+    tensor: Indices, factors: list[Mask], seen: Mask, derivative: Words, order: Indices
+) -> list[NDArray[Any]] | None:
+    """Lift with unknowns in an order, of which the first are changed if that is enough."""
+    n_words = derivative.shape[1]
+    rows = np.hstack([derivative[order], packed(np.eye(len(order), dtype=bool))])
+    pivots = np.zeros(len(order), np.int64)
+    rank = echelon(rows, n_words, pivots)
+    shapes = [f.shape for f in factors]
+    numbers = np.concatenate([f.ravel() for f in factors]).astype(np.int64)
+    for k in range(1, _GUESSES[-1] + 1):
+        # modulo 2^64, which is enough
+        left = tensor - np.einsum("ri,rj,rk->ijk", *_split(numbers, shapes))
+        if k <= _WHOLE and not left[seen].any():
+            whole = _split(numbers.astype(object), shapes)
+            return whole if _adds_up(whole, tensor, seen) else None
+        if k in _GUESSES and (guess := _guess(numbers, k)) is not None:
+            fractions = _split(guess, shapes)
+            if _adds_up(fractions, tensor, seen):
+                return fractions
+        row = np.zeros(rows.shape[1], np.uint64)
+        row[:n_words] = packed(((left >> k) & 1).astype(bool)[seen][None])[0]
+        reduce_row(row, rows, pivots, rank)
+        if row[:n_words].any():
+            return None
+        changed = order[unpacked(row[n_words:], len(order))]
+        numbers[changed] += np.where(numbers[changed] > 0, -1, 1) << k
+    return None
+
+
+def _split(numbers: NDArray[Any], shapes: list[tuple[int, ...]]) -> list[NDArray[Any]]:
+    ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
+    parts = np.split(numbers, ends)
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def work_of_lift(n_terms: int, shape: tuple[int, ...]) -> int:
+    """Estimate the nanoseconds of a lift, most of which are the elimination."""
+    unknowns, entries = n_terms * sum(shape), int(np.prod(shape, dtype=np.int64))
+    rank = min(unknowns, entries)
+    return 100_000 + unknowns * rank * (entries + unknowns) // 128 + 400 * n_terms * entries
+
+
+def _derivative(factors: list[Mask], seen: Mask) -> Words:
+    """What changes of the sum with each coefficient, at the observed entries, as packed rows."""
+    changes: list[Mask] = []
+    for m, f in enumerate(factors):
+        a, b = (factors[q] for q in range(3) if q != m)
+        products = a[:, :, None] & b[:, None, :]
+        across = np.moveaxis(seen, m, 0)
+        of_mode = np.zeros((*f.shape, int(seen.sum())), bool)
+        numbers = np.moveaxis(np.cumsum(seen.ravel()).reshape(seen.shape) - 1, m, 0)
+        for i in range(f.shape[1]):
+            of_mode[:, i, numbers[i][across[i]]] = products[:, across[i]]
+        changes.append(of_mode.reshape(f.size, -1))
+    return packed(np.concatenate(changes))
+
+
+def _terms(factors: list[NDArray[Any]]) -> list[Term]:
+    """Terms of rows of factors."""
+    return [
+        tuple(vector(range(f.shape[1]), f[r].tolist()) for f in factors)
+        for r in range(len(factors[0]))
+    ]
+
+
+def _guess(numbers: Indices, k: int) -> NDArray[Any] | None:
+    """The smallest fractions with these residues modulo 2^k, unless one of them isn't small."""
+    distinct, places = np.unique(numbers & (2**k - 1), return_inverse=True)
+    values = [_smallest(int(x), k) for x in distinct]
+    if any(x is None for x in values):
+        return None
+    return np.array(values, object)[places.ravel()]
+
+
+def _smallest(residue: int, k: int) -> Fraction | None:
+    """The fraction of small numerator and odd denominator with a residue modulo 2^k."""
+    # by the extended Euclidean algorithm: v * residue = b modulo 2^k
+    a, b, u, v = 2**k, residue, 0, 1
+    while b >= 2 ** (k // 2):
+        quotient = a // b
+        a, b, u, v = b, a - quotient * b, v, u - quotient * v
+    small = 2 ** (k // 2 - _SPARE)
+    return Fraction(b, v) if v % 2 and b < small and abs(v) < small else None
+
+
+def _adds_up(factors: list[NDArray[Any]], tensor: Indices, seen: Mask) -> bool:
+    """Check a decomposition exactly."""
+    whole = all(isinstance(x, int) or x.denominator == 1 for f in factors for x in f.ravel())
+    largest = max((abs(x) for f in factors for x in f.ravel()), default=0)
+    if whole and len(factors[0]) * largest**3 < 2**62:
+        exact = [f.astype(np.int64) for f in factors]
+        return bool((np.einsum("ri,rj,rk->ijk", *exact) == tensor)[seen].all())
+    total = np.zeros(tensor.shape, object)
+    for r in range(len(factors[0])):
+        product = np.multiply.outer(np.multiply.outer(factors[0][r], factors[1][r]), factors[2][r])
+        total = total + product
+    return bool((total == tensor)[seen].all())

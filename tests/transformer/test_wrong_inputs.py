@@ -304,7 +304,7 @@ def test_attention_beyond_the_budget_is_refused_before_it_is_computed(
 
 
 def test_no_text_is_refused(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--text" in refused(capsys, "attention", str(models / "bert"), "--text", "")
+    assert "must hold a word" in refused(capsys, "attention", str(models / "bert"), "--text", "")
 
 
 @pytest.mark.parametrize("text", ["the\0court the"])

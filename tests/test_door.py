@@ -13,11 +13,12 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import capacity
-from capacity import Database, LayerConfig, cp_estimate, evaluator, rank_interval
+from capacity import AttentionLayer, Database, LayerConfig, cp_estimate, evaluator, rank_interval
 from capacity.door.calls import through_door
 from capacity.errors import CapacityError, InvalidTypeError
 from capacity.plots import plot_accuracy_grid
@@ -223,3 +224,12 @@ def test_packages_that_are_called_and_classes_that_are_made_otherwise_say_so() -
         capacity.sweep("plan.toml")  # type: ignore[operator]
     with pytest.raises(InvalidTypeError, match=r"Make one by `Database\.from_triples` or"):
         Database("facts.tsv")  # type: ignore[call-arg]
+
+
+def test_an_error_of_a_users_own_function_is_none_of_the_call() -> None:
+    def edit(_z: object) -> object:
+        raise IndexError("mine")
+
+    layer = AttentionLayer(LayerConfig(4, 2), 5)
+    with pytest.raises(IndexError, match="mine"):
+        layer(torch.zeros((1, 2), dtype=torch.int64), edits={"z": edit})  # type: ignore[dict-item]

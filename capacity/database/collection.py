@@ -56,6 +56,8 @@ def holds(db: Database, fact: object) -> bool:
 def at(db: Database, key: Any) -> tuple[Term, ...] | Database:
     """Return the fact at a number, or the facts of a slice, of numbers, or of a mask.
 
+    Facts are a set: those of several numbers come in their own order, each once.
+
     Raises
     ------
     InvalidArgumentError
@@ -73,7 +75,9 @@ def at(db: Database, key: Any) -> tuple[Term, ...] | Database:
         return tuple(db.tokens[i] for i in db.token_tuples[number].tolist())
     if isinstance(key, slice):
         return part(db, np.arange(n)[key])
-    chosen = np.asarray(key) if isinstance(key, list | np.ndarray) else None
+    chosen = np.asarray(key) if isinstance(key, list) or hasattr(key, "__array__") else None
+    if chosen is not None and not chosen.size:
+        chosen = chosen.astype(np.int64)
     if chosen is None or chosen.dtype.kind not in "biu" or chosen.ndim != 1:
         raise InvalidTypeError(
             "Facts are chosen by a number, a slice, or an array of numbers or truth values; got "
@@ -125,19 +129,22 @@ def _numbered(a: Database, b: Database) -> tuple[list[Term], NDArray[np.int64], 
     Raises
     ------
     InvalidArgumentError
-        For facts of two arities, and for blank nodes of two files that have one name.
+        For facts of two arities, and for blank nodes that have one name in two files, or in a file
+        and in facts of none.
     """
     if a.arity != b.arity:
         raise InvalidArgumentError(
             f"Facts of two databases must have one arity; got {a.arity} and {b.arity}."
         )
-    if a.source is not None and b.source is not None and a.source != b.source:
+    # without a source they may have been made together, under names that mean one node
+    if a.source != b.source:
         blank = [{one for one in db.tokens if one.kind == "blank"} for db in (a, b)]
         shared = reduce(set.intersection, blank)
         if shared:
             raise InvalidArgumentError(
                 f"The blank nodes of two files are never the same, and both have "
-                f"{min(shared)}. Load the files together: capacity.load([path, other])."
+                f"{min(shared)}. Load the files together: capacity.load([path, other]), or give "
+                "the nodes of one other names."
             )
     ids = Ids()
     numbers = [np.array([ids[token] for token in db.tokens], np.int64) for db in (a, b)]

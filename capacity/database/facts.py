@@ -316,10 +316,14 @@ class Database(Columns):
         return at(self, key)
 
     def __or__(self, other: object) -> Database:
-        return union(self, other) if isinstance(other, Database) else NotImplemented
+        from capacity.database.required import require_database
+
+        return union(self, require_database(other, "db | other"))
 
     def __and__(self, other: object) -> Database:
-        return intersection(self, other) if isinstance(other, Database) else NotImplemented
+        from capacity.database.required import require_database
+
+        return intersection(self, require_database(other, "db & other"))
 
     def sample(self, n: int, seed: Seed = 0) -> Database:
         """Keep `n` facts, drawn at random without replacement.

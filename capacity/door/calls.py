@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
+import sysconfig
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,9 @@ from capacity.errors import (
 from capacity.safe_files import advice_on_name
 
 _MARK = "_capacity_door"
+# where the library's code is, and that of Python and of other packages
+_LIBRARY = str(Path(__file__).parents[1])
+_INSTALLED = tuple({*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix})
 # what operations with arrays raise whose shapes or dtypes don't go together
 _OF_ARRAYS = (ValueError, IndexError, TypeError, RuntimeError)
 # methods of these names are public
@@ -107,12 +113,26 @@ def _answering(function: Callable[..., Any], said: str, *, bound: bool = False) 
         except CapacityError:
             raise
         except Exception as error:
+            if _is_of_users(error):
+                raise
             wrong = wrong_call(function, said, values, options, error, bound=bound)
             if wrong is None:
                 raise
             raise wrong from error
 
     return answering
+
+
+def _is_of_users(error: Exception) -> bool:
+    """Return True if the library has called a function of the user's, which failed."""
+    # the first is the door's, the second that of the function which was called
+    trace = error.__traceback__
+    files = []
+    while trace is not None:
+        files.append(trace.tb_frame.f_code.co_filename)
+        trace = trace.tb_next
+    known = (_LIBRARY, *_INSTALLED, "<")
+    return any(not file.startswith(known) for file in files[2:])
 
 
 def wrong_call(

@@ -79,9 +79,12 @@ def _is_array(array: Any, call: str) -> bool:
     dtype = str(array.dtype)
     if isinstance(array.dtype, np.dtype) and array.dtype.kind in "UT":
         return False
+    whole = "int" in dtype
     if dtype == "object":
-        return array.size == 0 or isinstance(array.flat[0], Number)
-    if array.ndim == 2 and array.shape[1] == 3 and "int" in dtype:
+        if array.size and not isinstance(array.flat[0], Number):
+            return False
+        whole = all(isinstance(one, int | np.integer) for one in array.flat)
+    if array.ndim == 2 and array.shape[1] == 3 and whole:
         raise _in_doubt(call, f"an array of {dtype} of shape {tuple(array.shape)}")
     return True
 

@@ -118,8 +118,11 @@ def tensor_given(tensor: Any) -> Any:
 
 
 def _holds_floats(tensor: Any) -> bool:
-    dtype = str(getattr(tensor, "dtype", ""))
-    return "float" in dtype
+    try:
+        given = np.asarray(tensor) if isinstance(tensor, list | tuple) else tensor
+    except ValueError:
+        return False
+    return "float" in str(getattr(given, "dtype", ""))
 
 
 def register_tensor_converter(converter: Converter) -> None:

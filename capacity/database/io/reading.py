@@ -140,7 +140,7 @@ class Reading:
     skip_errors: int = 0
 
     def __post_init__(self) -> None:
-        require_integer("`skip_errors`", self.skip_errors, least=0)
+        require_integer("skip_errors", self.skip_errors, least=0)
         if not isinstance(self.format, str | None):
             raise InvalidTypeError(f"`format` must be a str; got {shown(self.format)}.")
         if self.comment is not None and (not isinstance(self.comment, str) or not self.comment):

@@ -39,13 +39,14 @@ class _UnwantedError(ValueError):
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise _UnwantedError(next(key for key, _ in pairs if [k for k, _ in pairs].count(key) > 1))
+        twice = next(key for key, _ in pairs if [k for k, _ in pairs].count(key) > 1)
+        raise _UnwantedError(f"an object has the key {shown(twice)} twice")
     return made
 
 
 def _word(text: str) -> str:
     """Refuse NaN and infinities, which JSON hasn't."""
-    raise _UnwantedError(text)
+    raise _UnwantedError(f"JSON has no number {text}")
 
 
 # numbers stay as they are written
@@ -85,8 +86,7 @@ def records_of(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except _UnwantedError as error:
-            what = f"an object has the key or the value {shown(str(error))} that it mustn't have"
-            raise _broken(name, what, line) from None
+            raise _broken(name, str(error), line) from None
         except json.JSONDecodeError as error:
             raise _broken(name, f"broken JSON ({error.msg})", line) from None
         except RecursionError:
@@ -109,7 +109,7 @@ def records_of(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _broken(name: str, reason: str, line: int | None) -> DatabaseFormatError:
-    return DatabaseFormatError(name, reason, format="records", line=line, advice="Mend the file.")
+    return DatabaseFormatError(name, reason, format="records", line=line, advice="Fix the file.")
 
 
 def _cell(name: str, line: int, key: str, value: Any) -> str | None:

@@ -14,17 +14,17 @@ from jaxtyping import Int
 from torch import Tensor
 
 from capacity.checks import require_integer, shown
-from capacity.database.facts import Database
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.tensor import require_same_vocabulary
 
 
 def ablate(
     layer: AttentionLayer,
     heads: int | Iterable[int],
     *,
-    mean_over: Database | Int[Tensor, "batch n"] | None = None,
+    mean_over: DatabaseLike | Int[Tensor, "batch n"] | None = None,
 ) -> AttentionLayer:
     """Copy a layer without what some of its heads write.
 
@@ -38,8 +38,9 @@ def ablate(
     heads : int, or iterable of int
         Heads to ablate, counted from 0.
     mean_over : Database or int64 tensor of shape (batch, n), optional
-        Sentences: those of the pairs of a database, or some of yours. The heads then write the mean
-        of what they write at the last token of these, wherever they write, in place of nothing.
+        Sentences: those of the pairs of a database, or of what `as_database` makes one of, or some
+        of yours. The heads then write the mean of what they write at the last token of these,
+        wherever they write, in place of nothing.
 
     Returns
     -------
@@ -52,7 +53,8 @@ def ablate(
     InvalidTypeError
         If `layer` is of another type.
     InvalidArgumentError
-        For a head that there isn't, or sentences that the layer can't read.
+        For a head that there isn't, facts of another number of tokens, or sentences that the layer
+        can't read.
 
     Examples
     --------
@@ -89,11 +91,11 @@ def ablate(
 
 
 @torch.no_grad()
-def _mean_written(layer: AttentionLayer, heads: list[int], over: Database | Tensor) -> Tensor:
+def _mean_written(layer: AttentionLayer, heads: list[int], over: DatabaseLike | Tensor) -> Tensor:
     """Mean of what some heads write together at the last token of some sentences."""
-    if isinstance(over, Database):
-        require_triples(over, "ablate(layer, heads, mean_over=db)")
-        pairs = sorted(set(map(tuple, over.token_triples[:, :2].tolist())))
+    if not isinstance(over, Tensor):
+        db = require_same_vocabulary(layer, over)
+        pairs = sorted(set(map(tuple, db.token_triples[:, :2].tolist())))
         over = torch.tensor(pairs, dtype=torch.int64, device=layer.W_E.device)
     cache = layer.capture(over)
     # z is 0 at padding, which follows the last token

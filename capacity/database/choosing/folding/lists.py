@@ -1,11 +1,11 @@
 """Lists of RDF, folded to their members.
 
-A fact whose object is a list becomes a fact for each different member; of a list in a list the
-members count. The order of a list is lost. A list is *well-formed* if each of its cells has one
-``rdf:first``, one ``rdf:rest`` and nothing else but its type, the first cell is named by an owner,
-each other one by the cell before it alone, and the last ``rdf:rest`` is ``rdf:nil``. Cells that
-share a tail, form a circle, have two rests or no owner are kept as they are, as are lists that hold
-themselves, and lists in lists that are kept.
+A fact whose object is a list becomes a fact for each different member, and so none of the empty
+list, which is counted; of a list in a list the members count. The order of a list is lost. A list
+is *well-formed* if each of its cells has one ``rdf:first``, one ``rdf:rest`` and nothing else but
+its type, the first cell is named by an owner, each other one by the cell before it alone, and the
+last ``rdf:rest`` is ``rdf:nil``. Cells that share a tail, form a circle, have two rests or no owner
+are kept as they are, as are lists that hold themselves, and lists in lists that are kept.
 
 References
 ----------
@@ -149,7 +149,8 @@ def fold_lists(graph: Graph) -> tuple[Graph, dict[str, int]]:
     graph : Graph
         The facts.
     counts : dict of str to int
-        Numbers of lists that were folded, and that were kept since they aren't well-formed.
+        Numbers of lists that were folded, of facts about the empty list, and of lists that were
+        kept since they aren't well-formed.
 
     Raises
     ------
@@ -167,7 +168,9 @@ def fold_lists(graph: Graph) -> tuple[Graph, dict[str, int]]:
     owners = graph.rows[owned].tolist()
     require_few(WHAT, sum(len(members[v]) for _, _, v in owners), len(graph.rows))
     made: list[Row] = [(k, q, member) for k, q, v in owners for member in members[v]]
-    counts = {"lists": len(found.members) + int(empty.sum()), "lists_kept": found.malformed}
+    counts = {
+        "lists": len(found.members), "lists_empty": int(empty.sum()), "lists_kept": found.malformed,
+    }  # fmt: skip
     return graph.rearranged(~(of_cells | owned | empty), made), counts
 
 

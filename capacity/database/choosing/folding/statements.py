@@ -100,18 +100,21 @@ def find_statements(graph: Graph) -> Stated:
     """Find the nodes that state a fact, of each of the three kinds."""
     every: dict[int, Statement] = {}
     n_kept = 0
+    wikibase: set[int] = set()
     for kind in (_of_wikibase, _reified, _singletons):
         for node, statement in kind(graph):
             if statement is None or node in graph.nested:
                 n_kept += 1
             else:
                 every.setdefault(node, statement)
+        if kind is _of_wikibase:
+            wikibase = set(every)
     gone = np.isin(graph.rows[:, 0], list(every))
     naming = [at for one in every.values() for at in one.naming]
     says_more = gone.copy()
     gone[naming] = True
     says_more[naming] = False
-    of_wikibase = _of_helpers(graph, gone)
+    of_wikibase = _of_helpers(graph, gone, np.isin(graph.rows[:, 0], list(wikibase)))
     facts = {one.node: one.fact for one in every.values() if not one.deprecated}
     qualified = [
         (facts[k], q, v) for k, q, v in graph.rows[says_more & ~of_wikibase].tolist() if k in facts
@@ -127,12 +130,17 @@ def find_statements(graph: Graph) -> Stated:
     return Stated(list(facts.values()), qualified, gone, counts)
 
 
-def _of_helpers(graph: Graph, gone: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark facts about ranks, references and values, and let go of what they alone name."""
+def _of_helpers(
+    graph: Graph, gone: NDArray[np.bool_], of_wikibase: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Mark what statements of Wikibase say of ranks, references, values and their own type.
+
+    What their references and values alone name is gone as well.
+    """
     predicates = graph.predicates()
     aside = [q for q, term in predicates.items() if _is_aside(term)]
     leading = graph.with_predicate(*aside)
-    waiting = np.unique(graph.rows[leading & gone, 2]).tolist()
+    waiting = np.unique(graph.rows[leading & of_wikibase, 2]).tolist()
     while waiting:
         # in rounds, of which there are as many as references name values
         found = {node for node in waiting if _HELPERS.fullmatch(graph.term(node).text)}
@@ -143,7 +151,7 @@ def _of_helpers(graph: Graph, gone: NDArray[np.bool_]) -> NDArray[np.bool_]:
         waiting = np.unique(graph.rows[fresh & leading, 2]).tolist()
     ranks = [q for q, term in predicates.items() if _RANK.fullmatch(term.text)]
     types = graph.with_predicate(graph.type_)
-    return leading | graph.with_predicate(*ranks) | types
+    return of_wikibase & (leading | graph.with_predicate(*ranks) | types)
 
 
 def _is_aside(predicate: Term) -> bool:

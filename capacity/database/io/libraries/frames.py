@@ -22,9 +22,9 @@ _EMPTY = datetime.time()
 def texts_of(cells: Iterable[Any], column: object) -> list[str | None]:
     """Write the cells of a column as text, and those without a value as None.
 
-    Whole numbers are written without a point in a column where every number is whole, whatever
-    their type: pandas makes floats of integers beside a missing one. Other numbers are written as
-    Python writes them, and days without a time if no cell of the column has one.
+    Whole numbers are written without a point, whatever their type: pandas makes floats of integers
+    beside a missing one, and one number has one text whatever stands in other rows. Other numbers
+    are written as Python writes them, and days without a time if no cell of the column has one.
 
     Parameters
     ----------
@@ -47,16 +47,14 @@ def texts_of(cells: Iterable[Any], column: object) -> list[str | None]:
     >>> texts_of([1980.0, float("nan"), None, "x"], "born")
     ['1980', None, None, 'x']
     >>> texts_of([1.5, 2.0], "size"), texts_of([True, 7], "is")
-    (['1.5', '2.0'], ['True', '7'])
+    (['1.5', '2'], ['True', '7'])
     """
     given = list(cells)
     if all(type(cell) is str for cell in given):
         return given
-    floats = [cell for cell in given if isinstance(cell, float | np.floating)]
-    whole = all(math.isnan(cell) or float(cell).is_integer() for cell in floats)
     moments = [c for c in given if isinstance(c, datetime.datetime) and not is_missing(c)]
     daily = all(moment.time() == _EMPTY and moment.tzinfo is None for moment in moments)
-    return [_text(cell, number, column, whole, daily) for number, cell in enumerate(given)]
+    return [_text(cell, number, column, daily) for number, cell in enumerate(given)]
 
 
 def is_missing(cell: object) -> bool:
@@ -76,7 +74,7 @@ def is_missing(cell: object) -> bool:
     return False
 
 
-def _text(cell: Any, number: int, column: object, whole: bool, daily: bool) -> str | None:
+def _text(cell: Any, number: int, column: object, daily: bool) -> str | None:
     # rdflib's nodes are str, too, and would lose their kind
     if type(cell) in (str, np.str_):
         return str(cell)
@@ -87,7 +85,7 @@ def _text(cell: Any, number: int, column: object, whole: bool, daily: bool) -> s
     if isinstance(cell, int | np.integer):
         return str(int(cell))
     if isinstance(cell, float | np.floating):
-        return str(int(cell)) if whole and math.isfinite(cell) else str(cell)
+        return str(int(cell)) if float(cell).is_integer() else str(cell)
     if isinstance(cell, datetime.datetime):
         return cell.date().isoformat() if daily else cell.isoformat(sep=" ")
     if isinstance(cell, datetime.date | datetime.time):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from capacity.checks import shown
-from capacity.database.arity import role_names
+from capacity.database.arity import LEAST, MOST, role_names
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
 from capacity.database.io.libraries.frames import texts_of
@@ -172,10 +172,9 @@ def _require_columns(frame: pd.DataFrame, options: TableOptions) -> None:
     others = (
         "" if options.columns else f", or {'three' if arity == 3 else arity} columns in that order"
     )
-    advice = (
-        f" Facts of {have} columns are read with `arity={have}`, or choose with `columns`; one "
-        'column a property is read with table="wide".'
-    )
+    of_arity = f" Facts of {have} columns are read with `arity={have}`, or choose with `columns`."
+    advice = f"{of_arity if LEAST <= have <= MOST else ''} "
+    advice += 'One column a property is read with table="wide".'
     raise InvalidArgumentError(
         f"A DataFrame must have the columns {', '.join(map(str, wanted))}{others}; got "
         f"{shown(names)}.{'' if options.columns or have == arity else advice}"

@@ -28,6 +28,7 @@ command is ``capacity --help``.
 
 Examples
 --------
+>>> from capacity import Database, rank_interval
 >>> facts = [("Astrid", "born_in", "Singapore"), ("Bernard", "born_in", "Malaysia")]
 >>> db = Database.from_triples(facts)
 >>> print(rank_interval(db))

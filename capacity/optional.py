@@ -192,7 +192,9 @@ class _CallablePackage(ModuleType):
         module, _, name = self._called.partition(":")
         with needed_by(f"{self.__name__}()"):
             function = getattr(import_module(module), name)
-        return function(*values, **options)
+        from capacity.door.calls import through_door
+
+        return through_door(function, self.__name__)(*values, **options)
 
 
 def make_callable(package: str, function: str) -> None:

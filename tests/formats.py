@@ -50,6 +50,7 @@ _BY_HAND = {
     "jsonld": Text('{"@id":"x:a","x:p":"%s"},\n', "[", "{}]"),
     "tsv": Text("a\tb\t%s\n"),
     "csv": Text("a,b,%s\n"),
+    "records": Text('{"s":"a","p":"b","o":"%s"}\n'),
 }
 
 

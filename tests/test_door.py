@@ -216,3 +216,10 @@ def test_a_value_is_told_from_its_annotation(value: Any, kind: str, is_one: bool
              "Literal": Literal, "ArrayLike": ArrayLike, "NDArray": NDArray, "np": np,
              "Path": Path, "Unheard": Any}  # fmt: skip
     assert fits(value, eval(kind, names)) is is_one
+
+
+def test_packages_that_are_called_and_classes_that_are_made_otherwise_say_so() -> None:
+    with pytest.raises(InvalidTypeError, match=r"`sweep` needs `out`"):
+        capacity.sweep("plan.toml")  # type: ignore[operator]
+    with pytest.raises(InvalidTypeError, match=r"Make one by `Database\.from_triples` or"):
+        Database("facts.tsv")  # type: ignore[call-arg]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.reading_limits import Limits
 from capacity.tensor.files import READ, parse_tensor
+from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP
+from capacity.tensor.formats.npy import MAGIC
 from capacity.tensor.sparse import SparseTensor
 
 TENSOR_FORMATS = ("npy", "tns", "npz", "mtx")
@@ -63,6 +66,18 @@ class Input:
     sha256: str | None
 
 
+class _Piped(io.BytesIO):
+    """Bytes of standard input, under its name."""
+
+    name = "-"
+
+
+def begins_as_tensor(raw: bytes) -> bool:
+    """Tell from the first bytes whether they are a tensor: an array, an archive of one, or .mtx."""
+    archive = raw.startswith(ZIP) and b".npy" in raw[: 2**12]
+    return archive or raw.startswith((MAGIC, MATRIX_MARKET))
+
+
 def is_tensor(file: Path, format: str | None) -> bool:
     """Tell from the format, or else from the file's name, whether it holds a tensor."""
     if format is not None:
@@ -88,14 +103,21 @@ def read_input(
     from capacity.rank.verifier.named import tensor_of
     from capacity.safe_files import read_file
 
-    if not is_tensor(file, format):
-        db = load_chosen(file, chosen, format=format, arity=arity, multi=multi)
-        of_file = db.source
-        return Input(db, of_file and of_file.name, of_file and of_file.sha256)
-    refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
     given = {name: chosen.reading[name] for name in _LIMITS if name in chosen.reading}
     limits = Limits(**given)
-    raw = read_file(file, max_bytes=limits.max_bytes)
+    # standard input has no name that tells, and can be read once
+    piped = None
+    if format is None and os.fspath(file) == "-":
+        piped = read_file(file, max_bytes=limits.max_bytes)
+    if not (is_tensor(file, format) if piped is None else begins_as_tensor(piped)):
+        facts = file if piped is None else _Piped(piped)
+        db = load_chosen(facts, chosen, format=format, arity=arity, multi=multi)
+        of_file = db.source
+        return Input(db, of_file and of_file.name, of_file and of_file.sha256)
+    # `verify` keeps all facts of what may be some
+    asked = None if piped is not None and multi == "keep" else multi
+    refuse_options_of_facts(file, multi=asked, arity=arity, **chosen.flags())
+    raw = read_file(file, max_bytes=limits.max_bytes) if piped is None else piped
     tensor = parse_tensor(os.fspath(file), raw, limits)
     try:
         tensor_of(tensor)

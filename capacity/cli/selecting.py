@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, BinaryIO, TypeVar, get_args
 
 import typer
 
@@ -246,7 +246,7 @@ def with_selection(command: _Command) -> _Command:
 
 
 def load_chosen(
-    file: Path,
+    file: Path | BinaryIO,
     chosen: Chosen,
     *,
     format: str | None,

@@ -39,7 +39,7 @@ CONVERTERS = Converters([
     Converter("array", ("numpy.ndarray", "torch.Tensor"), f"{_LIBRARIES}.arrays:from_array",
               options=_KEEP),
     Converter("table of Arrow", (), f"{_LIBRARIES}.arrow:from_arrow", "__arrow_c_stream__", _KEEP),
-    Converter("rows", (), f"{_LIBRARIES}.rows:from_rows", "__iter__", _KEEP),
+    Converter("rows", (), "capacity.database.io.rows:from_rows", "__iter__", _KEEP),
 ])  # fmt: skip
 # what would be taken for rows or a file, and is neither
 _REFUSED = {

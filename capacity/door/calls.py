@@ -222,4 +222,15 @@ def _misfit(
         and one.name not in taken
         and one.name not in options
     )
-    return f"`{said}` needs {lacking}; {has}."
+    return f"`{said}` needs {lacking}; {has}.{_makers(values[0], said) if bound else ''}"
+
+
+def _makers(made: object, said: str) -> str:
+    """Name the class methods that make an object which is made otherwise than people thought."""
+    kind = type(made)
+    names = [
+        f"`{said}.{name}`"
+        for name, member in vars(kind).items()
+        if isinstance(member, classmethod) and name.startswith("from_")
+    ]
+    return f" Make one by {' or '.join(names[:3])}." if said == kind.__name__ and names else ""

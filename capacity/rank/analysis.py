@@ -14,16 +14,15 @@ subjects and predicates, and shorter ones that ignore the unobserved fibers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from capacity.checks import Seed, integer_seed, require_choice
 from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.effort import BUDGETS, Effort
-from capacity.rank.factors import Factors, start_terms
+from capacity.rank.factors import FactorsLike, start_terms
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.interval import RankInterval
 from capacity.rank.method import Method
@@ -40,9 +39,6 @@ from capacity.rank.verifier.certificate import Certificate, CertificatePair, Qua
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.structure import is_complete
-
-if TYPE_CHECKING:
-    from tensorly.cp_tensor import CPTensor
 
 INTERRUPTED = ("interrupted before the search was over",)
 
@@ -102,7 +98,7 @@ class RankAnalysis:
         effort: Effort = "quick",
         seed: Seed = 0,
         methods: Iterable[str | Method] | None = None,
-        start: Factors | CPTensor | Sequence[Any] | None = None,
+        start: FactorsLike | None = None,
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
@@ -230,7 +226,7 @@ def rank_interval(
     effort: Effort = "quick",
     seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
-    start: Factors | CPTensor | Sequence[Any] | None = None,
+    start: FactorsLike | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:
     """Bound the rank of a database or of a tensor from both sides, with certificates.

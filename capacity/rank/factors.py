@@ -47,6 +47,8 @@ MOST_BYTES = 2**30
 _PARTS = 64
 
 
+# what is taken as a decomposition: matrices of factors
+FactorsLike: TypeAlias = "Factors | CPTensor | Sequence[Any]"
 # a coefficient of a decomposition, and those of a column that aren't zero
 Exact: TypeAlias = int | Fraction | AlgebraicNumber
 Column: TypeAlias = Mapping[int, Exact]
@@ -143,7 +145,7 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
     return Factors(tuple(matrices))
 
 
-def verify_decomposition(of: FactsOrTensor, factors: Factors | CPTensor | Sequence[Any]) -> Verdict:
+def verify_decomposition(of: FactsOrTensor, factors: FactorsLike) -> Verdict:
     """Check exactly that a decomposition adds up to a tensor, entry by entry.
 
     Parameters

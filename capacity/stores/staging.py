@@ -115,6 +115,11 @@ def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> tuple[
         )
     if format.name in SYNTAXES:
         return stage_rdf(db, where, format, reading, file)
+    if format.kind == "table" and format.split is None and format.name != "parquet":
+        raise DatabaseFormatError(
+            where, "files of this format are loaded, and not counted out of core",
+            format=format.name, advice="Load it, or write it as a table of text.",
+        )  # fmt: skip
     if format.name == "parquet":
         stage_table(db, parquet_table(where, reading, db.tell), file)
     elif format.kind == "table" and format.split is not None:

@@ -59,8 +59,9 @@ def run_sweep(
     plan : Plan or path
         Runs to do, or a TOML file that describes them, which is read while the workers begin.
     folder : path
-        Folder of the sweep, created if needed. Runs that it holds are not done again; damaged
-        files in it are, with a warning that names them.
+        Folder of the sweep, created if needed. Runs that it holds are not done again, also if they
+        were done for a smaller plan, all of whose runs are in this one; damaged files in it are,
+        with a warning that names them.
     workers : int
         Number of processes; 1: this one only.
     device : {'auto', 'cpu', 'cuda'}
@@ -86,8 +87,8 @@ def run_sweep(
     Raises
     ------
     SweepError
-        If the folder holds another sweep or foreign files, or can't be written; if another process
-        does the same part; or if some runs fail, after all others are done.
+        If the folder holds runs that aren't in the plan, or foreign files, or can't be written; if
+        another process does the same part; or if some runs fail, after all others are done.
     InvalidArgumentError
         If `workers` is below 1, the part doesn't exist, the device isn't available, or `dask` is
         given with 'cuda'.

@@ -19,6 +19,7 @@ of an operation. The room needs numpy alone.
 
 Examples
 --------
+>>> from capacity.tensor import complex_numbers, from_dense
 >>> complex_product = from_dense([[[1, 0], [0, 1]], [[0, 1], [-1, 0]]])
 >>> complex_product == complex_numbers()
 True

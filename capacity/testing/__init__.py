@@ -24,6 +24,7 @@ Your bound must agree with the certified interval:
 
 >>> from hypothesis import given, settings
 >>> from capacity.rank import paper_bound, rank_interval
+>>> from capacity.testing import certificates, databases, databases_of_known_rank, mutations
 >>> @given(databases())
 ... @settings(max_examples=20, deadline=None)
 ... def upper_bound_never_exceeds_the_papers(db):

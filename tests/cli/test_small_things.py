@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from capacity.cli.commands.attention import EXAMPLES, TEXT
-from capacity.database import Database, from_pykeen, load
+from capacity.database import Database, load
 from capacity.embedding import dimensions, save_dimensions
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MultiValuedError
 from capacity.rank import rank_interval, save_certificates, verify
@@ -30,7 +30,8 @@ def test_the_folder_of_a_model_is_taken_for_one(
     assert json.loads(out)["about"] == "model"
     code, _, err = run(capsys, "report", model_folder, "--out", page)
     assert code == 2
-    assert "is a model: say by --text what it reads" in err
+    assert "A page about the model" in err
+    assert "needs --text" in err
     # options of facts are refused as for --attention
     code, _, err = run(
         capsys, "report", model_folder, "--text", text, "--out", page, "--effort", "quick"
@@ -102,11 +103,29 @@ def test_a_tensor_has_entries_and_a_database_facts() -> None:
     assert f"open: {array.sum()} facts, " in said
 
 
-def test_a_data_set_of_pykeen_is_told_its_parts() -> None:
-    pytest.importorskip("pykeen")
+def test_a_method_is_guessed_by_a_word_of_its_name_before_the_file_is_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "several.tsv"
+    path.write_text("a\tp\tb\na\tp\tc\n")
+    code, _, err = run(capsys, "rank", path, "--methods", "kozul")
+    assert code == 2
+    assert "Did you mean `Koszul flattening`?" in err
+    # nothing is said of the facts before
+    assert "several objects" not in err
+    code, _, err = run(capsys, "rank", path, "--methods", "pencl")
+    assert err.count("Did you mean `pencil`?") == 1
 
-    class Nations:
-        training = None
 
-    with pytest.raises(InvalidTypeError, match=r"got Nations\. Give its `training`"):
-        from_pykeen(Nations())  # type: ignore[arg-type]
+def test_what_is_typed_stands_as_code_on_a_page(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, page = tmp_path / "facts.ttl", tmp_path / "facts.html"
+    path.write_text(
+        "@prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> ."
+        ":a a owl:Class ; :p :b , :c . :b a owl:Class ; :p :c ; :q '`x`' ."
+    )
+    assert run(capsys, "report", path, "--out", page, "--multi", "keep")[0] == 0
+    text = page.read_text()
+    assert "<code>--schema drop</code> leaves" in text
+    assert "`--schema" not in text

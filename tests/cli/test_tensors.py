@@ -126,6 +126,43 @@ def test_the_format_says_what_a_name_does_not(
     assert (got["source"], got["shape"]) == ("-", [2, 2])
 
 
+@pytest.mark.parametrize("name", ["w.npy", "w.npz", "w.mtx"])
+def test_a_tensor_on_standard_input_is_told_by_its_beginning(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = np.array([[1, 2], [0, 5]])
+    path = tmp_path / name
+    if name == "w.npy":
+        np.save(path, matrix)
+    elif name == "w.npz":
+        np.savez(path, matrix)
+    else:
+        path.write_text(
+            "%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 1\n1 2 2\n2 2 5\n"
+        )
+
+    def given(of: Path) -> None:
+        monkeypatch.setattr("sys.stdin", type("Input", (), {"buffer": io.BytesIO(of.read_bytes())}))
+
+    want = run_json(capsys, "rank", path, "--certificate", tmp_path / "c.json")
+    given(path)
+    assert run_json(capsys, "rank", "-") == {**want, "source": "-"}
+    given(path)
+    assert run_json(capsys, "verify", tmp_path / "c.json", "-")["proved"]
+
+
+def test_facts_on_standard_input_are_what_they_were(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = EXAMPLES / "figure-1.ttl"
+    for command in ("rank", "describe"):
+        want = run_json(capsys, command, path)
+        monkeypatch.setattr(
+            "sys.stdin", type("Input", (), {"buffer": io.BytesIO(path.read_bytes())})
+        )
+        assert run_json(capsys, command, "-") == {**want, "source": "-"}
+
+
 WRONG: dict[str, tuple[bytes, str, str]] = {
     "floats": (b"", "floats.npy", "Entries must be integers"),
     "a decimal": (b"1 1 1 0.5\n", "T.tns", "T.tns, line 1 (read as tns): a value must be an int"),

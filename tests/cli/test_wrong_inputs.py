@@ -33,7 +33,7 @@ TRAIN = {
     "heads of 10^9": (["--d-head-qk", "1000000000"], "`d_head_qk` must be at most 1,048,576"),
     # 2 * 2^20 * 2^10 * (2^10 + 2) numbers of the heads alone
     "weights of 17 TB": (
-        ["--d-model", "1024", "--n-heads", "1048576", "--d-head-qk", "1024"],
+        ["--d-model", "1024", "--n-heads", "1048576", "--d-head-qk", "1024", "--d-head-vo", "2"],
         "must take at most 8,589,934,592 bytes in float64; they would take 17",
     ),
     "seed -1": (["--seed", "-1"], "`seed` must be an integer of at least 0; got -1"),

@@ -1,6 +1,5 @@
 import math
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from capacity.database import Database
 from capacity.errors import MultiValuedError
 from capacity.evaluator import accuracy_of_logits, evaluate, memorises, pair_logits
-from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
+from capacity.layer import AttentionLayer, Edits, LayerConfig, Recipe, train
 from capacity.rank import matrix_rank
 from tests.oracles import figure_1
 from tests.tiers import examples
@@ -132,8 +131,8 @@ def test_a_layer_that_was_changed_predicts_by_its_own_forward_pass(
     pairs = db.token_triples[:, :2]
 
     class Louder(AttentionLayer):
-        def forward(self, tokens: torch.Tensor, **options: Any) -> torch.Tensor:
-            return 2 * super().forward(tokens, **options)
+        def forward(self, tokens: torch.Tensor, *, edits: Edits | None = None) -> torch.Tensor:
+            return 2 * super().forward(tokens, edits=edits)
 
     weights = {name: p.detach() for name, p in layer.named_parameters()}
     expected = 2 * pair_logits(layer, pairs)

@@ -106,7 +106,7 @@ def test_the_page_of_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path)
      (["x.ttl", "--text", "hi", "--out", "page.html"], "add --attention FOLDER"),
      (["x.ttl", "--tau", "0.9", "--out", "page.html"],
       "--tau has no meaning for a page about facts"),
-     (["--attention", "m", "--out", "page.html"], "--attention needs --text"),
+     (["--attention", "m", "--out", "page.html"], "needs --text, the text that the model reads"),
      (["x.ttl", "--attention", "m", "--text", "hi", "--out", "page.html"], "Omit one of them"),
      (["--attention", "m", "--text", "hi", "--multi", "keep", "--out", "page.html"],
       "--multi has no meaning for a page about a model"),

@@ -49,7 +49,15 @@ def counted(path: Path, **options: Any) -> StoreCounts:
     return replace(count_duckdb(path, **options), source="", notes=())
 
 
-@pytest.mark.parametrize("format", FORMATS)
+def test_records_are_loaded_and_said_not_to_be_counted(tmp_path: Path) -> None:
+    path = tmp_path / "facts.jsonl"
+    path.write_text('{"subject": "a", "predicate": "p", "object": "b"}\n' * 2)
+    assert load(path).n_facts == 1
+    with pytest.raises(DatabaseFormatError, match=r"not counted out of core\. Load it"):
+        count_duckdb(path)
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "records"])
 def test_a_file_of_each_format_is_counted(format: str, tmp_path: Path) -> None:
     path = tmp_path / f"facts.{format}"
     if format in SYNTAXES:

@@ -303,7 +303,11 @@ def test_attention_beyond_the_budget_is_refused_before_it_is_computed(
     assert "1 x 100,002 tokens in 2 layers of 3 heads would take 240,009,600,096." in err
 
 
-@pytest.mark.parametrize("text", ["", "the\0court the"])
+def test_no_text_is_refused(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "must hold a word" in refused(capsys, "attention", str(models / "bert"), "--text", "")
+
+
+@pytest.mark.parametrize("text", ["the\0court the"])
 def test_odd_texts_are_texts(text: str, models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from capacity.cli import main
 

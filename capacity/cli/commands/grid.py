@@ -65,6 +65,7 @@ def grid(
     if as_json:
         print_json(cells.to_dict("records"))
         return
+    print("bins by their upper ends")
     print(cells.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
     if out is not None:
         print(visible(f"{'table' if as_table else 'figure'}: {out}"))

@@ -122,6 +122,10 @@ def rank(
     if counts is not None:
         print_rank(counts, chosen, as_json)
         return
+    from capacity.rank.search.methods import chosen as known_methods
+
+    # a wrong name is told before the file is read
+    known_methods(methods)
     from capacity.rank.analysis import RankAnalysis
     from capacity.rank.search.scheduler import PLAN
 

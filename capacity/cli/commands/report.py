@@ -152,7 +152,10 @@ def _of_model(
             "one of them."
         )
     if text is None:
-        raise InvalidArgumentError(f"{folder!s:.200} is a model: say by --text what it reads.")
+        raise InvalidArgumentError(
+            f"A page about the model {folder!s:.200} by --attention needs --text, the text that "
+            "the model reads."
+        )
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.report import attention_report
     from capacity.transformer.activations.capturing import capture

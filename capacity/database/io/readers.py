@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from pathlib import Path
 from typing import Unpack
 
 from capacity.database.choosing.selection import Selection
@@ -11,6 +12,7 @@ from capacity.database.facts import Database
 from capacity.database.io.files.content import read
 from capacity.database.io.files.formats import resolve_format
 from capacity.database.io.files.several import Sources, is_one, load_several
+from capacity.database.io.libraries.excel import is_workbook, read_workbook
 from capacity.database.io.parsing import of_kind, parsed
 from capacity.database.io.reading import (
     LoadOptions,
@@ -118,6 +120,8 @@ def load(
 
 
 def _read(path: Sources, reading: Reading, multi: MultiPolicy | None) -> Database:
+    if isinstance(path, str | os.PathLike) and is_workbook(path) and Path(path).is_file():
+        return read_workbook(path, reading, multi=multi)
     if is_one(path):
         content = read(
             path, limits=reading.limits, allow_empty=reading.allow_empty,
@@ -226,6 +230,8 @@ def read_table(
     3
     """
     reading, _ = reading_of("read_table", TableFileOptions, options)
+    if is_workbook(path) and Path(path).is_file():
+        return read_workbook(path, reading, multi=multi)
     content = read(path, limits=reading.limits, skip_errors=reading.skip_errors)
     chosen = of_kind(content, resolve_format(content, reading.format), "table", "a table")
     return parsed(content, chosen, reading, multi=multi)

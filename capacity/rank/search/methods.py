@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
-from capacity.checks import require_choice, shown
+from capacity.checks import nearest, require_choice, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank.method import Method
 
@@ -145,4 +146,9 @@ def chosen(methods: Iterable[str | Method] | None) -> Sequence[Method]:
 
 
 def _known(name: object) -> str:
-    return require_choice("A method of search", name, [one.name for one in METHODS])
+    names = [one.name for one in METHODS]
+    # a word of a longer name is nearest to it
+    words = {word.lower(): one for one in reversed(names) for word in one.split()}
+    near = get_close_matches(str(name).lower()[:60], words, n=1, cutoff=0.6)
+    advice = "" if not near or nearest(name, names) else f"Did you mean `{words[near[0]]}`?"
+    return require_choice("A method of search", name, names, advice=advice)

@@ -87,12 +87,12 @@ class RankLedger:
         self._start_from(start)
 
     def _start_from(self, terms: Sequence[Term]) -> None:
-        """Keep a decomposition of the tensor as one of each component, where it is shorter."""
+        """Keep a decomposition of the tensor as one of each component, where it is no longer."""
         for c in np.flatnonzero(self.lower < self.upper).tolist() if terms else ():
             mine = self.tensor.indices[self.bounds.component == c]
             indices = tuple(np.unique(of) for of in mine.T)
             part = Decomposition(tuple(restricted(terms, indices)))
-            if part.value < self.upper[c]:
+            if part.value <= self.upper[c]:
                 self.upper[c], self.above[c] = part.value, ((relocated(part, indices),), START)
 
     def begin(self, say: Callable[[str], None]) -> None:

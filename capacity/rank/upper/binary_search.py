@@ -135,7 +135,8 @@ class _Search:
         self.layout, self.tensor, self.starts = layout, tensor, starts
         self.left, self.floor = budget, lower
         self.since = self.near = self.far = 0
-        self.stride = min(STRIDE, budget // PARTS, self._patience(_length(starts[0])) // PARTS)
+        patience = self._patience(_length(starts[0]))
+        self.stride = min(STRIDE, budget // PARTS, max(FEWEST, patience // PARTS))
         # the shortest that lift, which the starts do: their coefficients are whole numbers
         self.exact = [words for words in starts if _length(words) == _length(starts[0])]
         self.short = list(self.exact)

@@ -268,6 +268,11 @@ def guess_format(content: Content) -> Format | None:
     head = FileHead(text, first)
     likelihoods = {name: format.likelihood(head) for name, format in FORMATS.items()}
     likeliest = max(FORMATS, key=likelihoods.__getitem__)
+    # a table of records has the name of any JSON
+    of_json = by_name is not None and by_name.name == "jsonld"
+    of_ld = ".jsonld" in content.name.lower()
+    if likeliest == "records" and (by_name is None or (of_json and not of_ld)):
+        return FORMATS[likeliest]
     if not likelihoods[likeliest] or (by_name and likelihoods[by_name.name]):
         return by_name
     # tabs alone don't make a file with an RDF name a table: the RDF parser reports what is wrong

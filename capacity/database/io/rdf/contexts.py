@@ -70,7 +70,7 @@ def contexts_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
             "a file of contexts must be a JSON object of IRIs and names of files",
             format="json",
             advice='Write {"https://schema.org/": "schema.jsonld"}; a context alone is given with '
-            f"its IRI: contexts={{'IRI': {shown(content.name)}}}.",
+            f"its IRI: contexts={{'IRI': {content.name!r}}}.",
         )
     folder = Path(path).parent
     return {iri: os.fspath(folder / one) for iri, one in found.items()}

@@ -1,20 +1,20 @@
-"""What a format of schemes is, the file that a reader gets, and the list of formats."""
+"""`SchemeFormat`: a format of schemes, the file that a reader gets, and the list of formats."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import nearest, shown
 from capacity.errors import DecompositionFormatError, InvalidArgumentError
-from capacity.rank.factors import Factors
 from capacity.rank.schemes.layout import Matrices
 from capacity.reading_limits import Limits
 
+_DEFAULT = Limits()
 ADVICE = "A decomposition has integers or fractions, and the same number of terms in each factor."
 
 
@@ -41,7 +41,7 @@ class SchemeFile:
     name: str
     data: bytes
     format: str = ""
-    limits: Limits = Limits()
+    limits: Limits = _DEFAULT
     shape: tuple[int, ...] | None = None
     others: tuple[SchemeFile, ...] = ()
 
@@ -84,10 +84,6 @@ class SchemeFile:
         return np.zeros(shape, dtype=object)
 
 
-# a file, or the parts of one by the ends of their names
-Written: TypeAlias = bytes | dict[str, bytes]
-
-
 @dataclass(frozen=True)
 class SchemeFormat:
     """A format in which decompositions are published.
@@ -102,20 +98,14 @@ class SchemeFormat:
         Returns of a `SchemeFile` the ways to read it, as `layout.settled` takes them: for each a
         matrix for each mode, of integers and fractions, whose columns are the terms. What is wrong
         is raised by `SchemeFile.error`.
-    write : callable, optional
-        Returns the bytes of a file for `Factors`, or of several by the ends of their names.
     parts : tuple of str
         Ends of the names of files that belong together, in the order of the modes.
-    begins : tuple of bytes
-        How files of the format begin, by which one of an unknown suffix is told.
     """
 
     name: str
     suffixes: tuple[str, ...]
     read: Callable[[SchemeFile], Iterable[Matrices]]
-    write: Callable[[Factors], Written] | None = None
     parts: tuple[str, ...] = ()
-    begins: tuple[bytes, ...] = ()
 
 
 FORMATS: dict[str, SchemeFormat] = {}
@@ -152,10 +142,26 @@ def register_scheme_format(format: SchemeFormat) -> None:
 def unregister_scheme_format(name: str) -> SchemeFormat:
     """Take a format from the list, and return it.
 
+    Parameters
+    ----------
+    name : str
+        Its name.
+
+    Returns
+    -------
+    SchemeFormat
+        Which files can't be read in any longer.
+
     Raises
     ------
     InvalidArgumentError
         If there is none of that name.
+
+    Examples
+    --------
+    >>> register_scheme_format(SchemeFormat("twos", (".twos",), lambda file: []))
+    >>> unregister_scheme_format("twos").name
+    'twos'
     """
     return FORMATS.pop(format_named(name).name)
 
@@ -170,7 +176,8 @@ def format_named(name: str) -> SchemeFormat:
     """
     if name not in FORMATS:
         raise InvalidArgumentError(
-            f"`format` must be one of {', '.join(FORMATS)}; got {shown(name)}.{nearest(name, FORMATS)}"
+            f"`format` must be one of {', '.join(FORMATS)}; got {shown(name)}."
+            f"{nearest(name, FORMATS)}"
         )
     return FORMATS[name]
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from capacity.checks import shown
-from capacity.rank.schemes.numbers import COMPLEX, MOST_BITS, NotRational, Rational, shortened
+from capacity.rank.schemes.numbers import COMPLEX, MOST_BITS, NotRationalError, Rational, shortened
 
 # a letter and its indices, as they are written
 Name: TypeAlias = tuple[str, tuple[str, ...]]
@@ -45,7 +45,7 @@ def tokens_of(text: str) -> list[Token]:
 
     Raises
     ------
-    NotRational
+    NotRationalError
         At what is none of them.
     """
     found: list[Token] = []
@@ -60,8 +60,8 @@ def tokens_of(text: str) -> list[Token]:
             found.append(Token(match["sign"], match["sign"]))
         else:
             if _IMAGINARY.match(match["other"]):
-                raise NotRational(COMPLEX)
-            raise NotRational(
+                raise NotRationalError(COMPLEX)
+            raise NotRationalError(
                 "a form must consist of numbers, names such as a12, and the signs + - * / ( ); got "
                 f"{shown(match['other'])}"
             )
@@ -80,7 +80,7 @@ def form_of(tokens: Sequence[Token]) -> Form:
 
     Raises
     ------
-    NotRational
+    NotRationalError
         If it is none, or has a name twice.
 
     Examples
@@ -97,10 +97,12 @@ def form_of(tokens: Sequence[Token]) -> Form:
         if at < len(tokens) and tokens[at].kind in "+-":
             sign, at = (-1 if tokens[at].kind == "-" else 1), at + 1
         elif form:
-            raise NotRational(f"a sum must have a sign before {shown(tokens[at].text)}")
+            raise NotRationalError(f"a sum must have a sign before {shown(tokens[at].text)}")
         name, coefficient, at = _multiple(tokens, at)
         if name in form:
-            raise NotRational(f"a form must have each name once; it has {_written(name)} twice")
+            raise NotRationalError(
+                f"a form must have each name once; it has {_written(name)} twice"
+            )
         form[name] = shortened(Fraction(sign) * coefficient)
     return form
 
@@ -119,16 +121,16 @@ def _multiple(tokens: Sequence[Token], at: int) -> tuple[Name, Fraction, int]:
             if token.kind == "/":
                 divisor = _number(follows) if follows.kind == "number" else Fraction(0)
                 if not divisor:
-                    raise NotRational("what divides must be a number other than 0")
+                    raise NotRationalError("what divides must be a number other than 0")
                 coefficient, at = coefficient / divisor, at + 1
             elif follows.kind not in ("name", "number"):
-                raise NotRational(f"a multiple must have no {shown(follows.text)} behind *")
+                raise NotRationalError(f"a multiple must have no {shown(follows.text)} behind *")
         else:
             break
         at += 1
     if name is None:
         got = f"; got {shown(tokens[at].text)}" if at < len(tokens) else ""
-        raise NotRational(f"a sum must consist of multiples of names such as a12{got}")
+        raise NotRationalError(f"a sum must consist of multiples of names such as a12{got}")
     return name, coefficient, at
 
 
@@ -137,7 +139,7 @@ def product_of(tokens: list[Token]) -> list[Form]:
 
     Raises
     ------
-    NotRational
+    NotRationalError
         If it is none.
     """
     factor = Fraction(1)
@@ -148,7 +150,7 @@ def product_of(tokens: list[Token]) -> list[Form]:
         if kind == "(":
             end = next((i for i in range(at, len(tokens)) if tokens[i].kind == ")"), 0)
             if not end:
-                raise NotRational("a bracket must be closed")
+                raise NotRationalError("a bracket must be closed")
             forms.append(form_of(tokens[at + 1 : end]))
             at = end
         elif kind == "name":
@@ -161,7 +163,7 @@ def product_of(tokens: list[Token]) -> list[Form]:
         elif kind in "+-" and at == 0:
             factor *= -1 if kind == "-" else 1
         elif kind != "*":
-            raise NotRational(
+            raise NotRationalError(
                 f"a product must consist of factors in brackets; got {shown(tokens[at].text)}"
             )
         at += 1
@@ -170,14 +172,47 @@ def product_of(tokens: list[Token]) -> list[Form]:
     return forms
 
 
+def grouped_by_letter(tokens: Sequence[Token]) -> list[Form]:
+    """Read a product whose brackets aren't balanced, as some published ones: letters tell factors.
+
+    Raises
+    ------
+    NotRationalError
+        If a number or a sign stands before a bracket, which may be about all of it, or a letter
+        comes again behind another.
+
+    Examples
+    --------
+    >>> len(grouped_by_letter(tokens_of("(a11 - a12) -b13 (-c13 + c33))")))
+    3
+    """
+    runs: list[tuple[str, list[Token]]] = []
+    ahead: list[Token] = []
+    for token in tokens:
+        if token.kind in "()":
+            if ahead:
+                raise NotRationalError(f"brackets must be balanced behind {shown(ahead[-1].text)}")
+            continue
+        ahead.append(token)
+        if token.name is not None:
+            if not runs or runs[-1][0] != token.name[0]:
+                runs.append((token.name[0], []))
+            runs[-1][1].extend(ahead)
+            ahead = []
+    letters = [letter for letter, _ in runs]
+    if ahead or len(set(letters)) != len(letters):
+        raise NotRationalError("brackets must be balanced")
+    return [form_of(run) for _, run in runs]
+
+
 def _number(token: Token) -> Fraction:
     if len(token.text) > MOST_BITS // 4:
-        raise NotRational(f"a number must be shorter; got {shown(token.text)}")
+        raise NotRationalError(f"a number must be shorter; got {shown(token.text)}")
     return Fraction(token.text)
 
 
 def _zero() -> Fraction:
-    raise NotRational("what divides must be a number other than 0")
+    raise NotRationalError("what divides must be a number other than 0")
 
 
 def _written(name: Name) -> str:
@@ -196,7 +231,7 @@ def places(names: Iterable[Name], columns: int | None = None) -> dict[Name, tupl
 
     Raises
     ------
-    NotRational
+    NotRationalError
         If an index is missing, or the names may be both.
 
     Examples
@@ -208,12 +243,12 @@ def places(names: Iterable[Name], columns: int | None = None) -> dict[Name, tupl
     """
     every = list(dict.fromkeys(names))
     if any(len(digits) > 5 for _, indices in every for digits in indices):
-        raise NotRational("an index must have at most five digits")
+        raise NotRationalError("an index must have at most five digits")
     split = {len(indices) for _, indices in every}
     if split == {2}:
         return {name: _from_one(name, tuple(map(int, name[1]))) for name in every}
     if split - {1}:
-        raise NotRational("the names of a letter must have as many indices each")
+        raise NotRationalError("the names of a letter must have as many indices each")
     digits = [indices[0] for _, indices in every]
     wide = columns is not None and columns > 9
     # a1 beside a12, or a10, which no row and column from 1 has
@@ -239,7 +274,7 @@ def _row_and_column(name: Name, columns: int | None, *, zero: bool) -> tuple[int
         if digits[i] != "0" and int(digits[i:]) <= (columns or 0)
     ]
     if len(found) != 1:
-        raise NotRational(
+        raise NotRationalError(
             f"the row and the column of {_written(name)} can't be told apart: write them as "
             f"{name[0]}_1_12"
         )
@@ -248,7 +283,7 @@ def _row_and_column(name: Name, columns: int | None, *, zero: bool) -> tuple[int
 
 def _from_one(name: Name, indices: tuple[int, ...]) -> tuple[int, ...]:
     if min(indices) < 1:
-        raise NotRational(f"indices must count from 1; got {_written(name)}")
+        raise NotRationalError(f"indices must count from 1; got {_written(name)}")
     return tuple(i - 1 for i in indices)
 
 
@@ -257,11 +292,11 @@ def letters_of(forms: Iterable[Form]) -> Iterator[str]:
 
     Raises
     ------
-    NotRational
+    NotRationalError
         If a form has names of several letters.
     """
     for form in forms:
         letters = {letter for letter, _ in form}
         if len(letters) > 1:
-            raise NotRational(f"a factor must have names of one letter; got {sorted(letters)}")
+            raise NotRationalError(f"a factor must have names of one letter; got {sorted(letters)}")
         yield next(iter(letters), "")

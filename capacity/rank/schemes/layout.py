@@ -1,4 +1,4 @@
-"""How the matrices of a file are meant: products by rows or by columns, C or C transposed.
+"""Layouts of the matrices of a file: products by rows or by columns, C or C transposed.
 
 Files of one format differ in it, and few say it. So a reader gives every way in which the numbers
 make matrices of factors, and the one that adds up to the tensor is taken. It is told by the values
@@ -78,11 +78,6 @@ def settled(readings: Sequence[Matrices], of: SparseTensor | None) -> tuple[Matr
             if _adds_up(turned, of):
                 return turned, True
     return readings[0], False
-
-
-def is_product(matrices: Matrices) -> bool:
-    """Tell whether matrices are those of a product of matrices, numbered by rows."""
-    return _adds_up(matrices, None)
 
 
 def _adds_up(matrices: Matrices, of: SparseTensor | None) -> bool:

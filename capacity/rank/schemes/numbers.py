@@ -30,8 +30,8 @@ _IMAGINARY = re.compile(r"(.*[0-9.)\s*+-])?[ijI]\)?|[ijI]\s*\*.*", re.DOTALL)
 COMPLEX = "it is a complex scheme, and only decompositions over the rationals are read"
 
 
-class NotRational(Exception):
-    """What isn't a number of a decomposition over the rationals, and why; a reader says where."""
+class NotRationalError(Exception):
+    """A number isn't one of a decomposition over the rationals; a reader says where."""
 
 
 def rational(value: object) -> Rational:
@@ -39,7 +39,7 @@ def rational(value: object) -> Rational:
 
     Raises
     ------
-    NotRational
+    NotRationalError
         With what must hold.
 
     Examples
@@ -55,7 +55,7 @@ def rational(value: object) -> Rational:
         return shortened(value)
     if isinstance(value, complex | np.complexfloating):
         if value.imag:
-            raise NotRational(COMPLEX)
+            raise NotRationalError(COMPLEX)
         value = float(value.real)
     if isinstance(value, float | np.floating):
         return _few_parts(Fraction(float(value)), value) if np.isfinite(value) else _refuse(value)
@@ -65,22 +65,22 @@ def rational(value: object) -> Rational:
 def _of_text(text: str) -> Rational:
     text = text.strip()
     if len(text) > LONGEST:
-        raise NotRational(f"a number must have at most {LONGEST} signs; got {shown(text)}")
+        raise NotRationalError(f"a number must have at most {LONGEST} signs; got {shown(text)}")
     if found := _FRACTION.fullmatch(text):
         top, bottom = int(found[1].replace(" ", "")), int(found[2] or 1)
         if not bottom:
-            raise NotRational(f"a denominator must not be 0; got {shown(text)}")
+            raise NotRationalError(f"a denominator must not be 0; got {shown(text)}")
         return shortened(Fraction(top, bottom))
     if _DECIMAL.fullmatch(text):
         return _few_parts(Fraction(Decimal(text)), text)
     if _IMAGINARY.fullmatch(text):
-        raise NotRational(COMPLEX)
+        raise NotRationalError(COMPLEX)
     return _refuse(text)
 
 
 def _few_parts(exact: Fraction, given: object) -> Rational:
     if exact.denominator > _PARTS:
-        raise NotRational(
+        raise NotRationalError(
             f"a decimal must be a whole number or parts down to 1/{_PARTS}; got {shown(given)}, as "
             "of a numerical fit, which proves nothing"
         )
@@ -88,7 +88,7 @@ def _few_parts(exact: Fraction, given: object) -> Rational:
 
 
 def _refuse(given: object) -> Rational:
-    raise NotRational(f"a coefficient must be an integer or a fraction; got {shown(given)}")
+    raise NotRationalError(f"a coefficient must be an integer or a fraction; got {shown(given)}")
 
 
 def shortened(number: Rational) -> Rational:
@@ -101,7 +101,7 @@ def rational_array(values: Iterable[Any], shape: tuple[int, ...]) -> NDArray[np.
 
     Raises
     ------
-    NotRational
+    NotRationalError
         If one isn't rational.
     """
     array = np.empty(int(np.prod(shape, dtype=object)), dtype=object)
@@ -114,16 +114,16 @@ def fractions_of(tops: NDArray[Any], bottoms: NDArray[Any]) -> NDArray[np.object
 
     Raises
     ------
-    NotRational
+    NotRationalError
         If the arrays differ in shape, hold other numbers, or a denominator is zero.
     """
     if tops.shape != bottoms.shape:
-        raise NotRational(
+        raise NotRationalError(
             f"numerators must have denominators; got shapes {tops.shape} and {bottoms.shape}"
         )
     above, below = (rational_array(of.ravel().tolist(), of.shape) for of in (tops, bottoms))
     if any(not number for number in below.ravel()):
-        raise NotRational("a denominator must not be 0")
+        raise NotRationalError("a denominator must not be 0")
     made = np.empty(above.shape, dtype=object)
     for place, top in np.ndenumerate(above):
         made[place] = shortened(Fraction(top) / below[place])

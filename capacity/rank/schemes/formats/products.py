@@ -1,4 +1,4 @@
-"""Schemes as text: a product a line (``.exp``), and products with the sums that they make (``.txt``).
+"""Schemes as text: a product a line (``.exp``), and products with their sums (``.txt``).
 
 ``.exp`` has a line ``(a11 + a12) (b11) (c11 - c21)`` for each term, whose last factor says by its
 names where the product goes. With sums, products are named, ``m1 = (a11 + a12) * (b11)``, and
@@ -16,10 +16,19 @@ from numpy.typing import NDArray
 from capacity.checks import shown
 from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
 from capacity.rank.schemes.forms import (
-    Form, Name, defined, form_of, letters_of, places, product_of, tokens_of,
+    Form,
+    Name,
+    Token,
+    defined,
+    form_of,
+    grouped_by_letter,
+    letters_of,
+    places,
+    product_of,
+    tokens_of,
 )  # fmt: skip
 from capacity.rank.schemes.layout import Matrices
-from capacity.rank.schemes.numbers import NotRational
+from capacity.rank.schemes.numbers import NotRationalError
 
 # a text and its line, if it has one
 Line = tuple[str, int | None]
@@ -55,18 +64,22 @@ def of_lines(
     for text, number in lines:
         try:
             name, tokens = defined(tokens_of(text))
-            if any(token.kind == "(" for token in tokens) or name is None:
+            if _unbalanced(tokens):
+                terms.append(grouped_by_letter(tokens))
+            elif any(token.kind == "(" for token in tokens) or name is None:
                 terms.append(product_of(tokens))
                 if name is not None and names.setdefault(name, len(names)) != len(terms) - 1:
-                    raise NotRational(f"a product must have a name of its own; got {shown(text)}")
+                    raise NotRationalError(
+                        f"a product must have a name of its own; got {shown(text)}"
+                    )
             elif len(bare := _bare(tokens)) > 1:
                 terms.append(bare)
                 names[name] = len(terms) - 1
             else:
                 if name in sums:
-                    raise NotRational(f"an entry must be given once; got {shown(text)}")
+                    raise NotRationalError(f"an entry must be given once; got {shown(text)}")
                 sums[name] = form_of(tokens)
-        except (NotRational, ZeroDivisionError) as error:
+        except (NotRationalError, ZeroDivisionError) as error:
             raise file.error(error, line=number) from None
     if not terms:
         raise file.error("it has no product such as (a11 + a12) * (b11)")
@@ -75,15 +88,25 @@ def of_lines(
         raise file.error(f"all products must have as many factors, two at least; got {orders}")
     try:
         return _matrices(file, terms, names, sums, sides)
-    except NotRational as error:
+    except NotRationalError as error:
         raise file.error(error) from None
 
 
-def _bare(tokens: Sequence[object]) -> list[Form]:
+def _unbalanced(tokens: list[Token]) -> bool:
+    """Tell whether brackets are nested, or aren't closed."""
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, ")": -1}.get(token.kind, 0)
+        if depth not in (0, 1):
+            return True
+    return depth != 0
+
+
+def _bare(tokens: list[Token]) -> list[Form]:
     """Factors of a product without brackets, ``a11 * b11``; a sum has one."""
     try:
-        return product_of(list(tokens))  # type: ignore[arg-type]
-    except NotRational:
+        return product_of(tokens)
+    except NotRationalError:
         return []
 
 
@@ -94,10 +117,14 @@ def _matrices(
     sums: dict[Name, Form],
     sides: tuple[int, int, int] | None,
 ) -> list[Matrices]:
-    letters = [next((x for x in letters_of(column) if x), "") for column in zip(*terms, strict=True)]
+    letters = [
+        next((x for x in letters_of(column) if x), "") for column in zip(*terms, strict=True)
+    ]
     for mode, letter in enumerate(letters):
         if any(x not in ("", letter) for x in letters_of(term[mode] for term in terms)):
-            raise NotRational(f"factor {mode + 1} of all products must have names of one letter")
+            raise NotRationalError(
+                f"factor {mode + 1} of all products must have names of one letter"
+            )
     columns: list[list[tuple[Name, int, object]]] = [
         [(name, r, x) for r, term in enumerate(terms) for name, x in term[mode].items()]
         for mode in range(len(letters))
@@ -127,7 +154,7 @@ def _of_sums(sums: dict[Name, Form], names: dict[Name, int]) -> list[tuple[Name,
     for name, form in sums.items():
         for product, x in form.items():
             if product not in names:
-                raise NotRational(
+                raise NotRationalError(
                     f"a sum must be one of products; {product[0]}{product[1][0]} is none"
                 )
             found.append((name, names[product], x))
@@ -149,7 +176,7 @@ def _sizes(
             if e <= wanted[0] and f <= wanted[1] and a <= n and max(b, c) <= m and d <= p:
                 return [(n, m), (m, p), wanted]
         if sides is not None:
-            raise NotRational(f"the indices must be those of matrices {n} x {m} and {m} x {p}")
+            raise NotRationalError(f"the indices must be those of matrices {n} x {m} and {m} x {p}")
     shape = file.shape
     if shape is not None and len(shape) == len(least):
         return [
@@ -162,9 +189,9 @@ def _sizes(
 def _extent(places: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     found = list(places)
     if not found:
-        raise NotRational("each factor must have a name that isn't zero")
+        raise NotRationalError("each factor must have a name that isn't zero")
     if len({len(place) for place in found}) > 1:
-        raise NotRational("the names of a letter must have as many indices each")
+        raise NotRationalError("the names of a letter must have as many indices each")
     return tuple(max(column) + 1 for column in zip(*found, strict=True))
 
 

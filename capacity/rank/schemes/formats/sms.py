@@ -20,11 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import shown
-from capacity.rank.factors import Factors
 from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
 from capacity.rank.schemes.layout import Matrices
-from capacity.rank.schemes.marks import AS_IT_IS, is_marked, mark_of
-from capacity.rank.schemes.numbers import NotRational, rational
+from capacity.rank.schemes.numbers import NotRationalError, rational
 
 PARTS = ("_L.sms", "_R.sms", "_P.sms")
 _SIZES = re.compile(r"([0-9]{1,9})\s+([0-9]{1,9})(?:\s+[A-Za-z]+)?")
@@ -63,9 +61,7 @@ def matrix_of(file: SchemeFile) -> NDArray[Any]:
     for number, line in lines:
         fields = line.split(None, 2)
         if len(fields) != 3 or not (fields[0] + fields[1]).isascii():
-            raise file.error(
-                f"a line must be `row column value`; got {shown(line)}", line=number
-            )
+            raise file.error(f"a line must be `row column value`; got {shown(line)}", line=number)
         if fields == ["0", "0", "0"]:
             if next(lines, None) is not None:
                 raise file.error("nothing may follow the line `0 0 0`", line=number + 1)
@@ -82,7 +78,7 @@ def matrix_of(file: SchemeFile) -> NDArray[Any]:
         filled[row - 1, column - 1] = True
         try:
             matrix[row - 1, column - 1] = rational(fields[2])
-        except NotRational as error:
+        except NotRationalError as error:
             raise file.error(error, line=number) from None
     raise file.error("the last line must be `0 0 0`: the file is truncated")
 
@@ -94,18 +90,4 @@ def _lines(file: SchemeFile) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def write_sms(factors: Factors) -> dict[str, bytes]:
-    """Write L, R and P."""
-    left, right, post = factors.matrices
-    mark = mark_of(factors, "# ")
-    matrices = (left.T, right.T, post)
-    return {end: _text(of, mark) for end, of in zip(PARTS, matrices, strict=True)}
-
-
-def _text(matrix: NDArray[Any], mark: str) -> bytes:
-    lines = [f"{mark}{matrix.shape[0]} {matrix.shape[1]} R"]
-    lines += [f"{i + 1} {j + 1} {matrix[i, j]}" for i, j in zip(*matrix.nonzero(), strict=True)]
-    return ("\n".join([*lines, "0 0 0"]) + "\n").encode()
-
-
-register_scheme_format(SchemeFormat("sms", (".sms",), read_sms, write_sms, PARTS))
+register_scheme_format(SchemeFormat("sms", (".sms",), read_sms, PARTS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -454,3 +455,22 @@ def test_a_sweep_is_run_and_reported_by_the_names_of_commands(tmp_path: Path) ->
     lib.sweep(plan, out=tmp_path / "runs")
     assert len(capacity.sweep.load(tmp_path / "runs")) == 1
     assert lib.report(tmp_path / "runs") == capacity.report.sweep_report(tmp_path / "runs")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pd.Series(["a", "b"]), pd.Series([1, 2]), pa.array([1, 2]), np.array(3), np.array("x"),
+        np.zeros((0, 3), int), [[]], [1, "a"], [["a", "b", "c"], [1, 2, 3]], [[1, 2], [3]],
+        [[None] * 3], object(), 1j, np.array([[b"a", b"b", b"c"]]), "", "a\0b",
+        io.StringIO("a p x"), io.BytesIO(b""), pd.DataFrame(), range(3), {1, 2},
+        torch.zeros((2, 2), dtype=torch.complex64),
+        scipy.sparse.eye_array(2) * 0.5, scipy.sparse.csr_matrix((2, 2)), [(1.5, 2.5, 3.5)],
+        pa.table({"s": [1], "p": ["x"], "o": [[1]]}), type, capacity,
+    ],
+    ids=lambda odd: type(odd).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("take", [rank_interval, as_database, as_tensor, capacity.cp_estimate])
+def test_whatever_comes_is_taken_or_refused_in_words(take: Callable[..., Any], odd: Any) -> None:
+    with suppress(CapacityError):
+        take(odd)

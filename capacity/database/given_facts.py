@@ -47,6 +47,8 @@ _REFUSED = {
     "builtins.dict": "a dict: give its facts as rows of three cells",
     "capacity.SparseTensor": "a tensor, whose facts have no names: call "
     "capacity.database.from_numpy(tensor.to_numpy()) first",
+    "scipy.sparray": "a sparse array, which is a tensor: capacity.rank_interval takes it",
+    "scipy.spmatrix": "a sparse matrix, which is a tensor: capacity.rank_interval takes it",
     "torch.Module": "a model, which holds no facts",
 }
 

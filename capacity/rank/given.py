@@ -63,6 +63,9 @@ def is_tensor(value: Any, call: str) -> bool:
         return True
     if isinstance(value, Columns):
         return False
+    if hasattr(value, "__arrow_c_stream__"):
+        # a table, though pyarrow's can be a tensor of its numbers
+        return False
     if hasattr(value, "tocoo") or hasattr(value, "to_tensor"):
         return True
     if isinstance(value, list | tuple):

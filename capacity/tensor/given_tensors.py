@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.converters import Converter, Converters
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.tensor.dense import from_dense
 from capacity.tensor.sparse import SparseTensor
 
@@ -50,6 +50,8 @@ def as_tensor(tensor: TensorLike) -> SparseTensor:
 
     Raises
     ------
+    InvalidTypeError
+        For an open file, and for a table.
     InvalidArgumentError
         As `from_dense`: for entries that aren't integers; then with what estimates the rank.
     TensorFormatError
@@ -63,6 +65,11 @@ def as_tensor(tensor: TensorLike) -> SparseTensor:
     given = tensor_given(tensor)
     if isinstance(given, SparseTensor):
         return given
+    for name, what in (("read", "an open file: name it by its path"),
+                       ("__arrow_c_stream__", "a table: its facts are "
+                        "capacity.database.as_database(table)")):  # fmt: skip
+        if hasattr(type(given), name):
+            raise InvalidTypeError(f"A tensor must be an array, lists, or a path; got {what}.")
     try:
         return from_dense(given)
     except InvalidArgumentError as error:
@@ -82,9 +89,11 @@ def as_floats(tensor: TensorLike) -> NDArray[np.float64]:
     Raises
     ------
     InvalidTypeError, ValueError
-        For what isn't an array of numbers.
+        For what isn't an array of real numbers.
     """
     given = tensor_given(tensor)
+    if "complex" in str(getattr(given, "dtype", "")):
+        raise InvalidTypeError("A tensor must hold real numbers; got complex ones.")
     if isinstance(given, SparseTensor):
         return given.to_numpy(np.float64)
     if hasattr(given, "to_tensor"):

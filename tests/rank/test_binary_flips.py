@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.exact.binary import echelon, packed, reduce_row, unpacked
+from capacity.exact.binary import packed, unpacked
+from capacity.exact.binary_rows import echelon, reduce_row
 from capacity.exact.types import Term
 from capacity.rank import RankAnalysis, rank_interval, verify
 from capacity.rank.upper import binary_search

@@ -29,7 +29,7 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 _FLAT = re.compile(r'\{(?:[^{}\[\]"]|"(?:[^"\\]|\\.)*+")*+\}', re.DOTALL)
 # characters of an object that isn't flat, so that the message says what is wrong with it
 _SHOWN = 10_000
-_BEGINNING = re.compile(r"\s*\[?\s*(?=\{)")
+_BEGINNING = re.compile(r"\s*+\[?\s*+(?=\{)")
 
 
 class _UnwantedError(ValueError):

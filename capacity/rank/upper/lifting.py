@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.exact.binary import Words, echelon, packed, reduce_row, unpacked
+from capacity.exact.binary import Words, packed, unpacked
 from capacity.exact.types import Indices, Mask, Term, vector
 
 # powers of 2 up to which whole numbers are looked for, and at which fractions are guessed
@@ -85,6 +85,8 @@ def _lifted(
     tensor: Indices, factors: list[Mask], seen: Mask, derivative: Words, order: Indices
 ) -> list[NDArray[Any]] | None:
     """Lift with unknowns in an order, of which the first are changed if that is enough."""
+    from capacity.exact.binary_rows import echelon, reduce_row
+
     n_words = derivative.shape[1]
     rows = np.hstack([derivative[order], packed(np.eye(len(order), dtype=bool))])
     pivots = np.zeros(len(order), np.int64)

@@ -30,9 +30,6 @@ import numpy as np
 from capacity.checks import nearest, shown
 from capacity.database.arity import not_triples
 from capacity.database.choosing.folding.graph import Graph, Rows
-from capacity.database.choosing.folding.lists import fold_lists
-from capacity.database.choosing.folding.restrictions import fold_restrictions
-from capacity.database.choosing.folding.statements import find_statements
 from capacity.database.choosing.lookup import position
 from capacity.database.terms.term import display
 from capacity.database.terms.vocabularies import known_prefixes
@@ -155,6 +152,10 @@ def fold(db: Database, folds: tuple[str, ...]) -> tuple[Database, Folded | None]
 
 def _folded(graph: Graph, folds: tuple[str, ...]) -> tuple[Graph, dict[str, int]]:
     """Fold statements, restrictions and lists to facts of arity 3, in this order."""
+    from capacity.database.choosing.folding.lists import fold_lists
+    from capacity.database.choosing.folding.restrictions import fold_restrictions
+    from capacity.database.choosing.folding.statements import find_statements
+
     counts: dict[str, int] = {}
     if "statements" in folds:
         stated = find_statements(graph)
@@ -171,6 +172,8 @@ def _folded(graph: Graph, folds: tuple[str, ...]) -> tuple[Graph, dict[str, int]
 
 def _qualified(db: Database, graph: Graph, how: str) -> tuple[Rows, dict[str, int]]:
     """Make facts of the qualifiers of statements: of all, or of one."""
+    from capacity.database.choosing.folding.statements import find_statements
+
     stated = find_statements(graph)
     every = graph.rearranged(~stated.gone, stated.facts).rows
     chosen = list(dict.fromkeys(stated.qualified))

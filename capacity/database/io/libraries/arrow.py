@@ -67,7 +67,12 @@ def from_arrow(
             f"`table` must be a table of Arrow; got {type(table).__name__}. For a file use "
             "read_table."
         )
-    given = pa.table(table)
+    try:
+        given = pa.table(table)
+    except pa.ArrowException:
+        raise InvalidTypeError(
+            f"`table` must be a table with columns; got {type(table).__name__}."
+        ) from None
     names = tuple(given.column_names)
     at, options = narrowed(Table("the table", "arrow", [], names), options)
     cells = [texts_of(given.column(i).to_pylist(), names[i]) for i in at]

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from capacity.database.facts import Database
 from capacity.database.io.files.content import refuse_excess
-from capacity.database.io.libraries.pandas import from_pandas
 from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
@@ -72,6 +71,8 @@ def read_workbook(
         raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
     _require_room(name, raw, reading)
     import pandas as pd
+
+    from capacity.database.io.libraries.pandas import from_pandas
 
     try:
         frame = pd.read_excel(io.BytesIO(raw), engine="openpyxl", dtype=object)

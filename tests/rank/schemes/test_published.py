@@ -113,3 +113,13 @@ def test_a_file_may_be_compressed(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(raw)[:-20])
     with pytest.raises(DecompositionFormatError, match="gzip"):
         read_decomposition(path)
+
+
+def test_the_scheme_of_the_how_to_is_strassens(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "own-tensor.md").read_text()
+    text = page.split("%%writefile strassen.txt\n")[1].split("```")[0]
+    (tmp_path / "strassen.txt").write_text(text)
+    product = matrix_multiplication(2, 2, 2)
+    factors, turned = read_scheme(tmp_path / "strassen.txt")
+    assert (factors.rank, turned) == (7, False)
+    assert verify_decomposition(product, factors).proved

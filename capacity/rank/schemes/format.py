@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import nearest, shown
+from capacity.display import briefly_shown
 from capacity.errors import DecompositionFormatError, InvalidArgumentError
 from capacity.rank.schemes.layout import Matrices
 from capacity.reading_limits import Limits
@@ -18,6 +19,7 @@ _DEFAULT = Limits()
 ADVICE = "A decomposition has integers or fractions, and the same number of terms in each factor."
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class SchemeFile:
     """A file, or several that belong together, as a reader of a format gets it.
@@ -84,6 +86,7 @@ class SchemeFile:
         return np.zeros(shape, dtype=object)
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class SchemeFormat:
     """A format in which decompositions are published.

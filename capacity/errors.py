@@ -91,6 +91,10 @@ class TensorFormatError(FormatError):
     """A file could not be read as a tensor of integers."""
 
 
+class DecompositionFormatError(FormatError):
+    """A file could not be read as a decomposition over the rationals."""
+
+
 class StorageError(CapacityError, OSError):
     """A file can't be read or written, or isn't a regular file.
 

@@ -13,6 +13,7 @@ from capacity.cli.output import named_path
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar
+from capacity.tensor.names import written
 
 if TYPE_CHECKING:
     from capacity.stores.counts import StoreCounts
@@ -52,7 +53,8 @@ FactsTensorOrEndpoint = Annotated[
     Path,
     typer.Argument(
         help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy or "
-        ".tns); may be compressed. Or the address of a SPARQL endpoint, https://...",
+        ".tns); may be compressed. Or the address of a SPARQL endpoint, https://..., or the name "
+        f"of a tensor: {written()}.",
         show_default=False,
         parser=path_or_address,
     ),

@@ -22,6 +22,7 @@ from capacity.reading_limits import Limits
 from capacity.tensor.files import READ, parse_tensor
 from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP
 from capacity.tensor.formats.npy import MAGIC
+from capacity.tensor.names import is_named, named_tensor, written
 from capacity.tensor.sparse import SparseTensor
 
 TENSOR_FORMATS = ("npy", "tns", "npz", "mtx")
@@ -32,7 +33,7 @@ FactsOrTensor = Annotated[
     Path,
     typer.Argument(
         help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy, "
-        ".tns, .npz or .mtx); may be compressed.",
+        ".tns, .npz or .mtx); may be compressed. Or the name of a tensor: " + written() + ".",
         show_default=False,
         parser=named_path,
     ),
@@ -78,8 +79,15 @@ def begins_as_tensor(raw: bytes) -> bool:
     return archive or raw.startswith((MAGIC, MATRIX_MARKET))
 
 
+def is_name(file: Path) -> bool:
+    """Tell whether it is the name of a tensor and not of a file that there is."""
+    return is_named(os.fspath(file)) and not file.exists()
+
+
 def is_tensor(file: Path, format: str | None) -> bool:
     """Tell from the format, or else from the file's name, whether it holds a tensor."""
+    if is_name(file):
+        return True
     if format is not None:
         return format.lower() in TENSOR_FORMATS
     return file.name.lower().endswith(READ)
@@ -117,6 +125,8 @@ def read_input(
     # `verify` keeps all facts of what may be some
     asked = None if piped is not None and multi == "keep" else multi
     refuse_options_of_facts(file, multi=asked, arity=arity, **chosen.flags())
+    if is_name(file):
+        return Input(named_tensor(os.fspath(file)), os.fspath(file), None)
     raw = read_file(file, max_bytes=limits.max_bytes) if piped is None else piped
     tensor = parse_tensor(os.fspath(file), raw, limits)
     try:

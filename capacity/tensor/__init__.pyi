@@ -11,6 +11,7 @@ from .given_tensors import register_tensor_converter as register_tensor_converte
 from .given_tensors import unregister_tensor_converter as unregister_tensor_converter
 from .known import KNOWN_RANKS as KNOWN_RANKS
 from .known import KnownTensor as KnownTensor
+from .names import named_tensor as named_tensor
 from .operations import direct_sum as direct_sum
 from .operations import from_factors as from_factors
 from .operations import kronecker as kronecker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -51,6 +52,9 @@ def workplace(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> P
     shutil.copytree(model_folder, folder / "model")
     # W, of rank 3
     np.save(folder / "tensor.npy", np.array([[[0, 1], [1, 0]], [[1, 0], [0, 0]]]))
+    # its three entries, in the order 001, 010, 100
+    ones = {"u": [[1, 1, 0], [0, 0, 1]], "v": [[1, 0, 1], [0, 1, 0]], "w": [[0, 1, 1], [1, 0, 0]]}
+    (folder / "scheme.json").write_text(json.dumps(ones))
     (folder / "plan.toml").write_text(PLAN)
     figure_1 = str(folder / "examples" / "figure-1.ttl")
     for made in (

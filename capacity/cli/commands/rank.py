@@ -13,6 +13,7 @@ from capacity.cli.help import OUTPUT, SEARCH, one_of
 from capacity.cli.input import ArityOption, FactsOrTensorFormat, read_input
 from capacity.cli.output import Json, MultiOption, new_folder, print_json
 from capacity.cli.rank_result import bounds_json, print_result, sizes_json
+from capacity.cli.schemes import start_of
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_rank
 from capacity.database.facts import Database
@@ -31,6 +32,7 @@ EXAMPLES = (
     "capacity rank examples/countries.ttl --effective",
     "capacity rank examples/figure-1.ttl --certificate rank.json",
     "capacity rank tensor.npy --json",
+    "capacity rank matrices:2x2x3",
     "capacity rank wikidata.nt.gz --out-of-core --memory-limit 4GB",
     "capacity rank https://example.org/sparql --graph default",
 )
@@ -80,6 +82,13 @@ def rank(
             rich_help_panel=SEARCH,
         ),
     ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            help="Start from this scheme: .json, _L.sms, .exp, .m, .mpl, .npy or .npz.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
     certificate: Annotated[
         Path | None,
         typer.Option(
@@ -116,6 +125,7 @@ def rank(
             "effective": effective,
             "estimate": estimate,
             "methods": methods,
+            "start": start,
             "certificate": certificate,
         },
     )
@@ -131,6 +141,7 @@ def rank(
 
     read = read_input(file, format=format, multi=multi, arity=arity, chosen=chosen)
     of = read.of
+    begin = start_of(start, of)
     n = f"{of.n_facts} facts" if isinstance(of, Database) else f"{of.n_entries} entries"
     with spinner(f"bounding the rank of {n}") as say:
 
@@ -140,7 +151,9 @@ def rank(
             if PLAN in what and effort != "quick" and not as_json:
                 print(what, file=sys.stderr)
 
-        analysis = RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=tell)
+        analysis = RankAnalysis(
+            of, effort=effort, seed=seed, methods=methods, start=begin, progress=tell
+        )
         bounds, intervals = analysis.bounds, {"rank": analysis.rank}
         if effective:
             found = analysis.effective_rank

@@ -17,6 +17,7 @@ from capacity.cli.input import (
     refuse_options_of_facts,
 )
 from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.schemes import check_scheme, in_words, is_scheme
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.database.facts import Database
 from capacity.errors import (
@@ -39,13 +40,19 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "capacity verify rank.json examples/figure-1.ttl",
     "capacity verify dimension.json examples/figure-1.ttl --json",
+    "capacity verify scheme.json tensor.npy",
 )
 
 
 @with_selection
 def verify(
     certificate: Annotated[
-        Path, typer.Argument(help="JSON file that --certificate wrote.", show_default=False)
+        Path,
+        typer.Argument(
+            help="JSON file that --certificate wrote, or for a tensor a published scheme (.json, "
+            "_L.sms, .exp, .m, .mpl, .npy, .npz).",
+            show_default=False,
+        ),
     ],
     file: FactsOrTensor,
     format: FactsOrTensorFormat = None,
@@ -78,13 +85,18 @@ def verify(
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
     requires a certain one. The options that choose facts must be those that the certificate was
     made under. A certificate about a tensor names the tensor. A dimension depends on whether
-    entities are shared, which is said; --shared and --not-shared require one of the two.
+    entities are shared, which is said; --shared and --not-shared require one of the two. A scheme
+    is checked entry by entry; where its C is transposed, it is read so, which is said.
     """
     from capacity.rank.verifier.budget import CheckBudget
 
     tensor = is_tensor(file, format)
     if tensor:
         refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
+    if is_scheme(certificate):
+        policy = None if tensor else "keep"
+        every = read_input(file, format=format, multi=policy, arity=arity, chosen=chosen).of
+        raise typer.Exit(code=_of_scheme(certificate, every, as_json=as_json))
     certificates = _read(certificate, certificate_bytes)
     for one in certificates:
         if multi is not None and one.multi != multi:
@@ -124,6 +136,20 @@ def verify(
         print_json({"proved": reason is None, **of_facts, "certificates": rows,
                     "lower": lower, "upper": upper, "reason": reason})  # fmt: skip
     raise typer.Exit(code=0 if reason is None else 1)
+
+
+def _of_scheme(path: Path, of: Database | SparseTensor, *, as_json: bool) -> int:
+    """Check a scheme, print the verdict, and return the code of the exit."""
+    row, turned = check_scheme(path, of)
+    words = in_words(row, turned=turned)
+    if as_json:
+        upper = row["value"] if row["proved"] else None
+        reason = None if row["proved"] else words
+        print_json({"proved": row["proved"], "certificates": [row],
+                    "lower": None, "upper": upper, "reason": reason})  # fmt: skip
+    else:
+        print(words)
+    return 0 if row["proved"] else 1
 
 
 def _read(path: Path, max_bytes: int | None) -> list[Certificate | Dimension]:

@@ -1,0 +1,1 @@
+"""Decompositions as they are published: files of many formats, read exactly."""

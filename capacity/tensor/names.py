@@ -1,0 +1,147 @@
+"""Named tensors: `matrices:3x3x3` and the like, which stand for files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from capacity.checks import nearest, shown
+from capacity.errors import InvalidArgumentError
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.theory import (
+    complex_numbers,
+    cyclic_group,
+    determinant,
+    ghz_state,
+    group_algebra,
+    matrix_multiplication,
+    permanent,
+    polynomial_product,
+    polynomials_modulo,
+    product_group,
+    quaternions,
+    symmetric_group,
+    triangular_matrices,
+    truncated_polynomials,
+    w_state,
+)
+
+# `--help` says what follows the colon; numbers are short, so that none takes long to read
+_NAMED = re.compile(r"([A-Za-z][A-Za-z_-]+|[wW]):(|-?[0-9]{1,9}(?:[x,]-?[0-9]{1,9}){0,31})")
+
+
+@dataclass(frozen=True)
+class NamedTensor:
+    """A tensor of the literature that a name stands for, with its parameters.
+
+    Attributes
+    ----------
+    name : str
+        What stands before the colon.
+    parameters : str
+        What stands behind it, as help shows it.
+    make : callable
+        Makes the tensor of its integers.
+    least, most : int
+        How many integers it takes.
+    """
+
+    name: str
+    parameters: str
+    make: Callable[..., SparseTensor]
+    least: int
+    most: int
+
+
+def _groups(*orders: int) -> SparseTensor:
+    return group_algebra(product_group(*map(cyclic_group, orders)))
+
+
+def _modulo(*coefficients: int) -> SparseTensor:
+    return polynomials_modulo(coefficients)
+
+
+def _symmetric(n: int) -> SparseTensor:
+    return group_algebra(symmetric_group(n))
+
+
+NAMED: dict[str, NamedTensor] = {
+    one.name: one
+    for one in (
+        NamedTensor("matrices", "NxMxP", matrix_multiplication, 3, 3),
+        NamedTensor("polynomials", "MxN", polynomial_product, 2, 2),
+        NamedTensor("truncated", "N", truncated_polynomials, 1, 1),
+        NamedTensor("modulo", "C0,C1,...,1", _modulo, 2, 32),
+        NamedTensor("groups", "N[xM...]", _groups, 1, 10),
+        NamedTensor("symmetric", "N", _symmetric, 1, 1),
+        NamedTensor("complex", "", complex_numbers, 0, 0),
+        NamedTensor("quaternions", "", quaternions, 0, 0),
+        NamedTensor("triangular", "N", triangular_matrices, 1, 1),
+        NamedTensor("w", "N", w_state, 1, 1),
+        NamedTensor("ghz", "N[xLEVELS]", ghz_state, 1, 2),
+        NamedTensor("determinant", "N", determinant, 1, 1),
+        NamedTensor("permanent", "N", permanent, 1, 1),
+    )
+}
+
+
+def is_named(name: str) -> bool:
+    """Tell whether a text has the form of a tensor's name, known or not.
+
+    Examples
+    --------
+    >>> is_named("matrices:3x3x3"), is_named("quaternions:"), is_named("https://example.org/3")
+    (True, True, False)
+    """
+    return _NAMED.fullmatch(name) is not None
+
+
+def named_tensor(name: str) -> SparseTensor:
+    """Return the tensor of a name, which stands for a file on the command line.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``matrices:2x3x4``, ``polynomials:3x3``, ``truncated:4``, ``modulo:1,0,1``,
+        ``groups:6``, ``groups:2x3``, ``symmetric:3``, ``complex:``, ``quaternions:``,
+        ``triangular:3``, ``w:4``, ``ghz:3x2``, ``determinant:3`` or ``permanent:3``.
+
+    Returns
+    -------
+    SparseTensor
+        That of the constructor, such as `matrix_multiplication`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the nearest name, if there is none such; if it takes other numbers, or the tensor would
+        have too many entries.
+
+    Examples
+    --------
+    >>> named_tensor("matrices:2x2x2")
+    SparseTensor(4 x 4 x 4, 8 entries from 1 to 1)
+    """
+    found = _NAMED.fullmatch(name)
+    if found is None:
+        raise InvalidArgumentError(
+            f"A tensor's name must be such as matrices:3x3x3; got {shown(name)}."
+        )
+    one = NAMED.get(found[1].lower())
+    if one is None:
+        raise InvalidArgumentError(
+            f"A tensor's name must be one of {written()}; got {shown(name)}."
+            f"{nearest(found[1].lower(), NAMED)}"
+        )
+    numbers = [int(x) for x in re.split("[x,]", found[2]) if x]
+    if not one.least <= len(numbers) <= one.most:
+        raise InvalidArgumentError(
+            f"The name must be {one.name}:{one.parameters}; got {shown(name)}."
+        )
+    return one.make(*numbers)
+
+
+def written() -> str:
+    """Return the forms of all names, for help."""
+    return ", ".join(f"{one.name}:{one.parameters}" for one in NAMED.values())

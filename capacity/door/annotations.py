@@ -202,7 +202,7 @@ def _is_a(value: object, kind: type) -> bool:
 
 def _elements_fit(value: Any, origin: type, inside: tuple[Any, ...]) -> bool:
     """Return False if an element of a container, of the first ones, is surely of another type."""
-    if not inside or not isinstance(value, Collection):
+    if not inside or not isinstance(value, Iterable) or iter(value) is value:
         # an iterator would be used up
         return True
     if issubclass(origin, Mapping):

@@ -309,9 +309,9 @@ class Database(Columns):
     @overload
     def __getitem__(self, key: int | np.integer) -> tuple[Term, ...]: ...
     @overload
-    def __getitem__(self, key: slice | list[int] | NDArray[Any]) -> Database: ...
+    def __getitem__(self, key: slice | list[int] | NDArray[Any] | pd.Series[Any]) -> Database: ...
     def __getitem__(
-        self, key: int | np.integer | slice | list[int] | NDArray[Any]
+        self, key: int | np.integer | slice | list[int] | NDArray[Any] | pd.Series[Any]
     ) -> tuple[Term, ...] | Database:
         return at(self, key)
 

@@ -214,7 +214,7 @@ def _elements_fit(value: Any, origin: type, inside: tuple[Any, ...]) -> bool:
         return False
     elements = [one for one, _ in zip(value, range(MOST_ELEMENTS), strict=False)]
     if origin is tuple and Ellipsis not in inside:
-        return len(value) == len(inside) and all(map(fits, elements, inside))
+        return len(elements) == len(inside) and all(map(fits, elements, inside))
     return all(fits(one, inside[0]) for one in elements) if origin is not type else True
 
 

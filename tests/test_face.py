@@ -22,6 +22,7 @@ import torch
 
 import capacity
 from capacity import AttentionLayer, Database, LayerConfig, Recipe
+from capacity import errors as errors_of_library
 from capacity.checks import shown
 from capacity.display import LARGEST, brief
 from capacity.errors import CapacityError
@@ -117,7 +118,7 @@ def defined() -> set[str]:
 
 @pytest.mark.slow
 def test_types_of_public_signatures_are_public() -> None:
-    exported = {name for face in faces() for name in public(face)}
+    exported = {name for face in (*faces(), errors_of_library) for name in public(face)}
     mine = defined()
     found = list(signatures())
     assert len(found) > 500

@@ -31,6 +31,7 @@ from .effort import Effort as Effort
 from .effort import Limit as Limit
 from .effort import Limits as Limits
 from .factors import Factors as Factors
+from .factors import FactorsLike as FactorsLike
 from .factors import verify_decomposition as verify_decomposition
 from .given import FactsOrTensor as FactsOrTensor
 from .interval import RankInterval as RankInterval
@@ -49,6 +50,7 @@ from .schemes.format import SchemeFile as SchemeFile
 from .schemes.format import SchemeFormat as SchemeFormat
 from .schemes.format import register_scheme_format as register_scheme_format
 from .schemes.format import unregister_scheme_format as unregister_scheme_format
+from .schemes.layout import Matrices as Matrices
 from .schemes.reading import read_decomposition as read_decomposition
 from .search.methods import METHODS as METHODS
 from .search.methods import register_method as register_method

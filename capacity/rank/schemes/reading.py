@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 from capacity.checks import shown
 from capacity.errors import (
@@ -33,13 +32,12 @@ from capacity.reading_limits import Growing, Limits
 from capacity.safe_files import read_file
 from capacity.tensor.sparse import SparseTensor
 
-PathLike: TypeAlias = str | os.PathLike[str]
 # a scheme of 10,000 terms has some megabytes
 MOST_BYTES = 2**28
 
 
 def read_decomposition(
-    path: PathLike | Sequence[PathLike],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     of: SparseTensor | None = None,
     *,
     format: str | None = None,
@@ -96,7 +94,7 @@ def read_decomposition(
 
 
 def read_scheme(
-    path: PathLike | Sequence[PathLike],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     of: SparseTensor | None = None,
     *,
     format: str | None = None,

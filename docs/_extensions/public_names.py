@@ -40,10 +40,11 @@ def public_names(room: str) -> list[str]:
 
 
 def directive(room: str, name: str) -> str:
-    """The directive that documents a name; at the top level, the link to its room."""
+    """The directive that documents a name, or the link to the room that has it already."""
     value = getattr(importlib.import_module(room), name)
     home = next((r for r in ROOMS if r != room and r != "capacity" and has(r, name, value)), None)
-    if room == "capacity" and home is not None:
+    rooms = list(ROOMS)
+    if home is not None and (room == "capacity" or rooms.index(home) < rooms.index(room)):
         return f"See :py:obj:`{home}.{name}`.\n"
     if inspect.isclass(value) and not hasattr(value, "__origin__"):
         if issubclass(value, BaseException):

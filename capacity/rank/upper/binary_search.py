@@ -32,14 +32,14 @@ PATIENCE, SLACK = 50_000, 3
 # decompositions of one length that are lifted, and that are kept to go on from
 MOST_LIFTS, MOST_KEPT = 20, 200
 # steps without a shorter decomposition after which a search ends, by the square of its length
-STEPS_A_SQUARE = 200_000
+STEPS_A_SQUARE = 50_000
 # most terms of a start, whose pairs may be as many as their square
 MOST_TERMS = 700
 
 
 @dataclass
 class _Layout:
-    """How factors of a shape are laid out as words."""
+    """The layout of factors of a shape as words."""
 
     shape: tuple[int, ...]
     observed: Mask | None

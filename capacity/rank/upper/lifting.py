@@ -31,7 +31,7 @@ from capacity.exact.types import Indices, Mask, Term, vector
 
 # powers of 2 up to which whole numbers are looked for, and at which fractions are guessed
 _WHOLE, _GUESSES = 16, (24, 40, 60)
-# by so many bits a guess must be smaller than the largest that any residue has
+# how many bits smaller than the largest residue a guess must be
 _SPARE = 5
 # orders of the unknowns that are tried
 ORDERS = 4
@@ -127,7 +127,7 @@ def work_of_lift(n_terms: int, shape: tuple[int, ...]) -> int:
 
 
 def _derivative(factors: list[Mask], seen: Mask) -> Words:
-    """What changes of the sum with each coefficient, at the observed entries, as packed rows."""
+    """Pack, as rows, what each coefficient changes of the sum at the observed entries."""
     changes: list[Mask] = []
     for m, f in enumerate(factors):
         a, b = (factors[q] for q in range(3) if q != m)

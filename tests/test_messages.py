@@ -46,6 +46,7 @@ WHY: dict[str, str] = {
     "rank/verifier/checker.py: several": "the requirement is that there is none",
     "rank/verifier/conversion.py: known": "the choices of a field are constants",
     "rank/verifier/kinds/__init__.py: map(shown, forms)": "it has two views, or a reserved name",
+    "rank/schemes/reading.py: ends": "a format has ends of names",
     "sweep/grammar/values.py: names": "a table of a sweep has keys",
 }
 

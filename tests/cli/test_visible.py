@@ -24,6 +24,7 @@ from capacity.embedding.results.page import in_words
 from capacity.errors import (
     CapacityError,
     DatabaseFormatError,
+    DecompositionFormatError,
     EndpointError,
     FormatError,
     StorageError,
@@ -226,8 +227,8 @@ def test_notebooks_and_reprs_show_escapes(place: Path) -> None:
 
 
 def test_every_error_is_a_line_whatever_is_quoted_in_it() -> None:
-    parts = {FormatError: 2, DatabaseFormatError: 2, TensorFormatError: 2, StorageError: 3,
-             EndpointError: 3}  # fmt: skip
+    parts = {FormatError: 2, DatabaseFormatError: 2, TensorFormatError: 2,
+             DecompositionFormatError: 2, StorageError: 3, EndpointError: 3}  # fmt: skip
     kinds = [one for one in vars(errors).values()
              if isinstance(one, type) and issubclass(one, CapacityError)]  # fmt: skip
     for kind in kinds:

@@ -61,6 +61,7 @@ def ablate(
     A layer that holds its facts in the one head that it has recalls half of them without it, for
     two subjects get the same answer:
 
+    >>> from capacity import Database
     >>> from capacity.evaluator import evaluate
     >>> from capacity.layer import store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])

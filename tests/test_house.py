@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tools import house
 
 
+@pytest.mark.slow
 def test_no_module_has_more_code_than_one_may() -> None:
     assert house.too_long(house.modules()) == {}
 

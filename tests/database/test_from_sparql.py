@@ -483,6 +483,7 @@ def test_what_is_no_result_is_refused_with_the_reason(answer: Any, said: str) ->
     assert len(server.asked) == 1
 
 
+@pytest.mark.slow
 def test_brackets_in_strings_are_no_nesting() -> None:
     # of a megabyte, over the pieces in which it comes, with escapes at every place
     text = '[{"\\' * 250_000

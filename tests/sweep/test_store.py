@@ -154,6 +154,7 @@ def test_a_sweep_writes_nothing_to_the_checkout_that_it_runs_from(
     assert manifest._commit() == f"{commit}-dirty"
 
 
+@pytest.mark.slow
 def test_the_manifest_tells_where_rows_come_from(plan: Plan, done: Path, tmp_path: Path) -> None:
     (held,) = manifests(done)
     assert held["plan_key"] == plan.key

@@ -69,7 +69,8 @@ def test_the_page_names_every_module_that_verify_loads_and_how_long_it_is() -> N
     total = int(re.findall(r"about ([\d,]+) lines of code", PAGE)[0].replace(",", ""))
     assert abs(total - sum(map(lines_of_code, mine.values()))) < 100
     rooms = {name.split(".")[1] for name in loaded} - {"_version"}
-    others = {"errors", "checks", "display", "optional", "visible"}
+    others = {"errors", "checks", "display", "optional", "visible", "converters", "safe_files",
+              "reading_limits"}  # fmt: skip
     assert rooms == {"rank", "database", "tensor", "exact", *others}
     assert all(f"`capacity.{room}`" in PAGE for room in rooms - {"rank"})
     parts = {n.rpartition(".")[2] for n in loaded if re.match(r"capacity\.(database|tensor)\.", n)}
@@ -86,11 +87,11 @@ def test_the_page_names_every_module_that_a_check_of_a_dimension_loads() -> None
     assert_tables_have(mine, DIMENSIONS)
     # of the rank, its verifier and what counts exact ranks
     of_ranks = {n.removeprefix("capacity.rank.") for n in loaded if "capacity.rank." in n}
-    assert {name for name in of_ranks if not name.startswith("verifier")} == {"effort"}
+    assert {name for name in of_ranks if not name.startswith("verifier")} == {"effort", "given"}
     exact = {n.removeprefix("capacity.exact.") for n in loaded if "capacity.exact." in n}
     assert exact == {"types", "ranks", "peeling", "elimination", "block_rank"}
     assert all(f"`{name}`" in DIMENSIONS for name in exact - {"types"})
-    assert "`capacity.rank.effort`" in DIMENSIONS
+    assert all(f"`capacity.rank.{name}`" in DIMENSIONS for name in ("effort", "given"))
 
 
 def test_every_test_and_record_that_the_page_names_is_there() -> None:

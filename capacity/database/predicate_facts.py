@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from capacity.database.terms.term import Term
+
+# columns that a table of predicates can be sorted by
+Sorting: TypeAlias = Literal["rank", "facts", "subjects", "objects", "several", "name"]
 
 
 @dataclass(frozen=True)

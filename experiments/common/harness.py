@@ -15,7 +15,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,10 +39,11 @@ ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "runs" / "experiments"
 # seeds of the databases and pairs of whole repetitions
 REPLICATES = (0, 1, 2)
+LAYER_SIZES = ("d_model", "n_heads", "d_head_qk", "d_head_vo")
 # columns that are the same in all runs of a table, or found again by its seeds
 DROPPED = {
     "run_key", "variant", "dtype", *recipe_columns(Recipe()),
-    *(each.name for each in fields(LayerConfig) if each.default is not MISSING),
+    *(each.name for each in fields(LayerConfig) if each.name not in LAYER_SIZES),
 }  # fmt: skip
 # sweeps that were begun before
 RESUMED: list[Path] = []

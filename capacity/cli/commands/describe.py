@@ -23,7 +23,7 @@ from capacity.cli.output import (
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_description
-from capacity.database.describing.rows import Sorting
+from capacity.database.predicate_facts import Sorting
 from capacity.errors import InvalidArgumentError
 from capacity.optional import require_packages
 from capacity.progress import spinner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,6 @@ from capacity.tensor.structure import stacked_slice_entries
 if TYPE_CHECKING:
     from capacity.database.facts import Database
 
-# columns that rows can be sorted by
-Sorting: TypeAlias = Literal["rank", "facts", "subjects", "objects", "several", "name"]
 # a predicate is mentioned beside another if it shares a tenth of its pairs
 WORTH_SAYING = 0.1
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,18 +36,17 @@ def read_npy(file: SchemeFile) -> list[Matrices]:
 
 def read_npz(file: SchemeFile) -> list[Matrices]:
     """Read an archive of matrices, or of one stack of them."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
-            members = archive.infolist()
-            size = sum(one.file_size for one in members)
-            if len(members) > _LARGEST_ARCHIVE or size > 16 * file.limits.cells:
-                raise file.error(
-                    f"an archive must have at most {_LARGEST_ARCHIVE} arrays, of at most "
-                    f"{16 * file.limits.cells:,} bytes"
-                )
-            raw = {one.filename.removesuffix(".npy"): archive.read(one) for one in members}
-    except _BROKEN as error:
-        raise file.error(f"it isn't an archive of arrays ({error})") from None
+    with _broken(file, "an archive of arrays"):
+        archive = zipfile.ZipFile(io.BytesIO(file.data))
+    members = archive.infolist()
+    size = sum(member.file_size for member in members)
+    if len(members) > _LARGEST_ARCHIVE or size > 16 * file.limits.cells:
+        raise file.error(
+            f"an archive must have at most {_LARGEST_ARCHIVE} arrays, of at most "
+            f"{16 * file.limits.cells:,} bytes"
+        )
+    with _broken(file, "an archive of arrays"):
+        raw = {member.filename.removesuffix(".npy"): archive.read(member) for member in members}
     arrays = {name: _array(file, data) for name, data in raw.items()}
     if len(arrays) == 1 and next(iter(arrays.values())).ndim == 3:
         return _readings(file, list(next(iter(arrays.values()))))
@@ -58,22 +59,31 @@ def read_npz(file: SchemeFile) -> list[Matrices]:
 
 def _array(file: SchemeFile, data: bytes) -> NDArray[Any]:
     stream = io.BytesIO(data)
-    try:
+    with _broken(file, "an array of numbers"):
         version = np.lib.format.read_magic(stream)
         read = {
             (1, 0): np.lib.format.read_array_header_1_0,
             (2, 0): np.lib.format.read_array_header_2_0,
         }[version]
         shape, _, dtype = read(stream)
-        file.require_cells(int(np.prod(shape, dtype=object)))
-        if dtype.kind not in "biufc":
-            raise ValueError(f"its numbers are of the type {dtype}")
-        if len(data) - stream.tell() != dtype.itemsize * int(np.prod(shape, dtype=object)):
-            raise ValueError("its size isn't that of its shape")
-        stream.seek(0)
+    n_cells = int(np.prod(shape, dtype=object))
+    file.require_cells(n_cells)
+    if dtype.kind not in "biufc":
+        raise file.error(f"it isn't an array of numbers; its type is {dtype}")
+    if len(data) - stream.tell() != dtype.itemsize * n_cells:
+        raise file.error("an array isn't as long as its shape says")
+    stream.seek(0)
+    with _broken(file, "an array of numbers"):
         return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+@contextmanager
+def _broken(file: SchemeFile, what: str) -> Iterator[None]:
+    """Name the file in errors of the libraries that read it."""
+    try:
+        yield
     except _BROKEN as error:
-        raise file.error(f"it isn't an array of numbers ({error})") from None
+        raise file.error(f"it isn't {what} ({error})") from None
 
 
 def _readings(

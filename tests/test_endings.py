@@ -49,7 +49,7 @@ WORK: dict[str, tuple[str, list[object]]] = {
         "capacity.stores.staging.stage_rdf", ["rank", "{folder}/a.nt", "--out-of-core"]
     ),
     "rank, counting": (
-        "capacity.stores.aggregates._classes", ["rank", "{folder}/a.nt", "--out-of-core"]
+        "capacity.stores.duckdb._classes", ["rank", "{folder}/a.nt", "--out-of-core"]
     ),
     "rank": ("capacity.rank.analysis.search", ["rank", FIGURE_1, "--effective", "--estimate"]),
     "rank, writing": ("os.fsync", ["rank", FIGURE_1, "--certificate", "{folder}/c.json"]),

@@ -22,6 +22,7 @@ from capacity.database import (
 )
 from capacity.database.codes import lengths
 from capacity.database.codes.forests import lightest_parents
+from capacity.database.codes.lengths import merged_classes
 from capacity.database.codes.objects import (
     Cells,
     bits_alone,
@@ -29,7 +30,6 @@ from capacity.database.codes.objects import (
     bits_of_copies,
     partition_bits,
 )
-from capacity.database.codes.partitions import merged_classes
 from capacity.database.made.structured import STRUCTURE_KINDS
 from capacity.errors import MemoryBudgetError, MultiValuedError
 

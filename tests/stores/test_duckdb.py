@@ -285,7 +285,7 @@ def test_folders_patterns_and_lists_are_united(tmp_path: Path) -> None:
 def test_classes_are_those_with_most_subjects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity.stores.aggregates.MOST_CLASSES", 2)
+    monkeypatch.setattr("capacity.stores.duckdb.MOST_CLASSES", 2)
     types = [("a", "C"), ("b", "C"), ("a", "D0"), ("a", "D"), ("a", "E")]
     path = tmp_path / "a.nt"
     path.write_text("".join(f"<x:{k}> <{RDF_TYPE}> <x:{v}> .\n" for k, v in types))

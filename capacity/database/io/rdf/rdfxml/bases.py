@@ -15,7 +15,7 @@ from capacity.database.io.rdf.guards.texts import MAX_NAMESPACE
 from capacity.database.io.rdf.rdfxml.names import ForbiddenError
 
 _PARTS = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(#.*)?", re.DOTALL)
-# IRIs that need no further check, as `lines.line_patterns` has them
+# IRIs that need no further check, as `lines.matched_lines` has them
 _PATH = r"[\w\-.~!$&'()*+,;=:@/?]*+"
 _PLAIN = re.compile(
     rf"[A-Za-z][A-Za-z\d+.\-]*+:(?://[\w.~\-]*+(?::\d*+|)(?=/|\Z)|(?!//)){_PATH}(?:#{_PATH})?",

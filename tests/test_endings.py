@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +113,9 @@ def at_work(name: str, made: Path, temporary: Path) -> Iterator[subprocess.Popen
     words = [str(word).format(folder=made) for word in line]
     script = temporary.parent / "child.py"
     script.write_text(CHILD)
-    # what runs these tests in the background may ignore interrupts, and so would its children
-    default = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(
         [sys.executable, script, function, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, start_new_session=True, preexec_fn=default,
+        text=True, start_new_session=True, preexec_fn=_heeds_signals,
         env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as process:  # fmt: skip
         assert process.stderr is not None
@@ -129,7 +126,17 @@ def at_work(name: str, made: Path, temporary: Path) -> Iterator[subprocess.Popen
                 break
         else:
             pytest.fail(said)
-        yield process
+        try:
+            yield process
+        finally:
+            # else a failed test would wait for it for ever
+            process.kill()
+
+
+def _heeds_signals() -> None:
+    """Heed signals that what runs these tests in the background may ignore, as nohup does."""
+    for each in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, signal.SIG_DFL)
 
 
 def files_of(*folders: Path) -> set[Path]:

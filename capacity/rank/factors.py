@@ -228,7 +228,6 @@ def _checked_argument(of: Database | SparseTensor, argument: Argument) -> Verdic
 
 def _argument(matrices: list[NDArray[Any]]) -> Argument:
     """Make an argument of matrices of exact numbers."""
-    rank = matrices[0].shape[1]
     numbers = [x for m in matrices for x in m.ravel().tolist() if isinstance(x, AlgebraicNumber)]
     fields = {(x.f, x.lo, x.hi) for x in numbers}
     if len(fields) > 1:
@@ -236,7 +235,8 @@ def _argument(matrices: list[NDArray[Any]]) -> Argument:
             "The numbers of `factors` must lie in one number field, written with one f, lo and hi; "
             f"got {len(fields)}."
         )
-    columns = [[_sparse(m[:, r]) for m in matrices] for r in range(rank)]
+    by_mode = [[_sparse(column) for column in m.T.tolist()] for m in matrices]
+    columns = list(zip(*by_mode, strict=True))
     if fields:
         ((f, lo, hi),) = fields
         terms = tuple(tuple((i, tuple(map(_polynomial, x))) for i, x in one) for one in columns)
@@ -268,10 +268,11 @@ def _checked(factors: object, shape: tuple[int, ...]) -> list[NDArray[np.object_
 
 
 def _exact_matrix(given: NDArray[Any]) -> NDArray[Any]:
-    matrix = np.empty(given.shape, dtype=object)
-    for place, x in np.ndenumerate(given):
-        matrix[place] = _exact(x)
-    return matrix
+    matrix = np.empty(given.size, dtype=object)
+    numbers: list[object] = given.ravel().tolist()
+    # what most are is told by their types
+    matrix[:] = [x if type(x) in (int, Fraction) else _exact(x) for x in numbers]
+    return matrix.reshape(given.shape)
 
 
 def _exact(x: object) -> Exact:
@@ -327,8 +328,8 @@ def _is_integer(x: Exact) -> TypeGuard[int | Fraction]:
     return not isinstance(x, AlgebraicNumber) and x.denominator == 1
 
 
-def _sparse(column: NDArray[np.object_]) -> tuple[tuple[int, ...], list[Any]]:
-    kept = [(i, x) for i, x in enumerate(column.tolist()) if x != 0]
+def _sparse(column: list[Any]) -> tuple[tuple[int, ...], list[Any]]:
+    kept = [(i, x) for i, x in enumerate(column) if x]
     return tuple(i for i, _ in kept), [x for _, x in kept]
 
 

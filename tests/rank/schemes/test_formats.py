@@ -185,7 +185,7 @@ def test_an_array_that_promises_more_than_it_has_is_refused(tmp_path: Path) -> N
     with pytest.raises(DecompositionFormatError, match="size"):
         read_decomposition(path)
     np.save(path, np.array([{}]), allow_pickle=True)
-    with pytest.raises(DecompositionFormatError, match="type object"):
+    with pytest.raises(DecompositionFormatError, match="type is object"):
         read_decomposition(path)
 
 

@@ -71,7 +71,7 @@ def _array(file: SchemeFile, data: bytes) -> NDArray[Any]:
     if dtype.kind not in "biufc":
         raise file.error(f"it isn't an array of numbers; its type is {dtype}")
     if len(data) - stream.tell() != dtype.itemsize * n_cells:
-        raise file.error("an array isn't as long as its shape says")
+        raise file.error("the size of an array isn't that of its shape")
     stream.seek(0)
     with _broken(file, "an array of numbers"):
         return np.lib.format.read_array(stream, allow_pickle=False)

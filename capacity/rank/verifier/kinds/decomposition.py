@@ -12,6 +12,11 @@ from capacity.exact.types import Term
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import Entries, Given
 from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.procedures.blocked_sums import (
+    integer_terms,
+    steps_of_blocks,
+    sums_by_blocks,
+)
 from capacity.rank.verifier.procedures.sums import require_terms, sums_of_terms
 
 # largest number of integer products per entry in decompositions that the library writes
@@ -59,19 +64,25 @@ def products_of_terms(terms: Iterable[Term]) -> int:
 
 def _bits_of_products(term: Term) -> int:
     """Bits of the longest product of a term's coefficients; 0 if they are integers of 64 bits."""
-    numbers = [values for _, values in term]
-    if all(x.denominator == 1 and abs(x.numerator) < 2**63 for some in numbers for x in some):
-        return 0
-    return sum(
-        max((max(x.numerator.bit_length(), x.denominator.bit_length()) for x in some), default=0)
-        for some in numbers
-    )
+    bits, small = 0, True
+    for _, values in term:
+        if not values:
+            continue
+        tops, bottoms = zip(*(x.as_integer_ratio() for x in values), strict=True)
+        longest = max(max(tops), -min(tops), max(bottoms)).bit_length()
+        small = small and longest < 64 and max(bottoms) == 1
+        bits += longest
+    return 0 if small else bits
 
 
 def entries_of_terms(argument: Decomposition, entries: Entries) -> Given:
     """Check that the terms add up to integers at some entries and 0 elsewhere."""
     require_terms(argument.terms, entries)
-    entries.budget.spend(PRODUCT * products_of_terms(argument.terms))
+    whole = integer_terms(argument.terms, entries.budget)
+    steps = PRODUCT * products_of_terms(argument.terms)
+    if whole is not None and steps_of_blocks(whole, entries) < steps:
+        return sums_by_blocks(whole, entries)
+    entries.budget.spend(steps)
     terms = [[(indices, _plain(values)) for indices, values in term] for term in argument.terms]
     # of a fraction, the numbers above and below the line, each of them twice on its way
     size = max(map(_bits_of_products, argument.terms)) // 2

@@ -148,5 +148,6 @@ def _sum(
         indices, values = terms[number][-1]
         for v, z in zip(indices, values, strict=True):
             total[v] = value = total[v] + xy * z if v in total else xy * z
-            entries.budget.spend(steps(value))
+            if longer := steps(value):
+                entries.budget.spend(longer)
     return total

@@ -201,6 +201,10 @@ class SkippedLinesWarning(UserWarning):
     """Lines that can't be read were omitted, as `skip_errors` allows."""
 
 
+class CountedFromZeroWarning(UserWarning):
+    """Indices of a tensor's file count from 0, where the format counts from 1."""
+
+
 class LeftoverWarning(UserWarning):
     """Temporary files that a killed process had left were removed."""
 

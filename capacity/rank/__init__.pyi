@@ -52,6 +52,7 @@ from .schemes.format import register_scheme_format as register_scheme_format
 from .schemes.format import unregister_scheme_format as unregister_scheme_format
 from .schemes.layout import Matrices as Matrices
 from .schemes.reading import read_decomposition as read_decomposition
+from .schemes.writing import write_decomposition as write_decomposition
 from .search.methods import METHODS as METHODS
 from .search.methods import register_method as register_method
 from .search.methods import unregister_method as unregister_method

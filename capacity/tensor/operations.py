@@ -21,17 +21,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from capacity.checks import shown
-from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.errors import InvalidArgumentError
 from capacity.tensor.coordinates import checked_shape, collected, integers, products, require_room
+from capacity.tensor.given_tensors import TensorLike, as_tensor
 from capacity.tensor.sparse import SparseTensor
 
 
-def permuted(tensor: SparseTensor, modes: Sequence[int]) -> SparseTensor:
+def permuted(tensor: TensorLike, modes: Sequence[int]) -> SparseTensor:
     """Permute the modes of a tensor, as `numpy.transpose`.
 
     Parameters
     ----------
-    tensor : SparseTensor
+    tensor : SparseTensor, or what `as_tensor` takes
         Tensor of any order.
     modes : sequence of int
         For each mode of the result, the mode of `tensor` that it is.
@@ -51,6 +52,7 @@ def permuted(tensor: SparseTensor, modes: Sequence[int]) -> SparseTensor:
     >>> permuted(SparseTensor([[0, 2]], [1], (2, 3)), (1, 0))
     SparseTensor(3 x 2, 1 entry from 1 to 1)
     """
+    tensor = as_tensor(tensor)
     try:
         order = [index(mode) for mode in modes]
     except TypeError:
@@ -64,13 +66,13 @@ def permuted(tensor: SparseTensor, modes: Sequence[int]) -> SparseTensor:
 
 
 def sub_tensor(
-    tensor: SparseTensor, indices: Sequence[Sequence[int] | NDArray[np.integer] | None]
+    tensor: TensorLike, indices: Sequence[Sequence[int] | NDArray[np.integer] | None]
 ) -> SparseTensor:
     """Part of a tensor at some indices of each mode, as ``array[numpy.ix_(...)]``.
 
     Parameters
     ----------
-    tensor : SparseTensor
+    tensor : SparseTensor, or what `as_tensor` takes
         Tensor of any order.
     indices : sequence of sequences of int
         For each mode the indices to keep, each once, in any order, which the result has too; None
@@ -93,6 +95,7 @@ def sub_tensor(
     >>> sub_tensor(T, [[1, 0], None]).to_numpy().tolist()
     [[0, 7], [5, 0]]
     """
+    tensor = as_tensor(tensor)
     if len(indices) != tensor.order:
         raise InvalidArgumentError(
             f"`indices` must have an item for each of {tensor.order} modes; got {len(indices)}."
@@ -117,7 +120,7 @@ def sub_tensor(
     return SparseTensor(*collected(rows, values), shape)
 
 
-def direct_sum(*tensors: SparseTensor) -> SparseTensor:
+def direct_sum(*tensors: TensorLike) -> SparseTensor:
     """Sum tensors of one order in blocks of their own.
 
     Its rank is at most the sum of the ranks. It can be less for tensors of order three or more
@@ -126,7 +129,7 @@ def direct_sum(*tensors: SparseTensor) -> SparseTensor:
 
     Parameters
     ----------
-    *tensors : SparseTensor
+    *tensors : SparseTensor, or what `as_tensor` takes
         At least one, of any shapes.
 
     Returns
@@ -144,24 +147,25 @@ def direct_sum(*tensors: SparseTensor) -> SparseTensor:
     >>> direct_sum(SparseTensor([[0, 0]], [2], (1, 2)), SparseTensor([[0, 0]], [3], (1, 1)))
     SparseTensor(2 x 3, 2 entries from 2 to 3)
     """
-    order = _require_one_order("direct_sum", tensors)
-    ends = np.cumsum([(0,) * order, *(tensor.shape for tensor in tensors)], axis=0)
+    summands = _of_one_order("direct_sum", tensors)
+    shapes = [summand.shape for summand in summands]
+    ends = np.cumsum([(0,) * len(shapes[0]), *shapes], axis=0)
     shape = checked_shape(ends[-1])
     # blocks lie in ascending order in every mode
     indices = np.concatenate(
-        [tensor.indices + at for tensor, at in zip(tensors, ends[:-1], strict=True)]
+        [summand.indices + at for summand, at in zip(summands, ends[:-1], strict=True)]
     )
-    return SparseTensor(indices, np.concatenate([tensor.values for tensor in tensors]), shape)
+    return SparseTensor(indices, np.concatenate([summand.values for summand in summands]), shape)
 
 
-def kronecker(*tensors: SparseTensor) -> SparseTensor:
+def kronecker(*tensors: TensorLike) -> SparseTensor:
     """Kronecker product of tensors of one order, mode by mode as `numpy.kron`.
 
     Its rank is at most the product of the ranks, and often less.
 
     Parameters
     ----------
-    *tensors : SparseTensor
+    *tensors : SparseTensor, or what `as_tensor` takes
         At least one.
 
     Returns
@@ -183,8 +187,7 @@ def kronecker(*tensors: SparseTensor) -> SparseTensor:
     >>> kronecker(I, 3 * I)
     SparseTensor(4 x 4, 4 entries from 3 to 3)
     """
-    _require_one_order("kronecker", tensors)
-    return reduce(_kronecker, tensors)
+    return reduce(_kronecker, _of_one_order("kronecker", tensors))
 
 
 def _kronecker(a: SparseTensor, b: SparseTensor) -> SparseTensor:
@@ -195,12 +198,12 @@ def _kronecker(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     return SparseTensor(*collected(indices.reshape(-1, a.order), values.ravel()), shape)
 
 
-def outer(*tensors: SparseTensor) -> SparseTensor:
+def outer(*tensors: TensorLike) -> SparseTensor:
     """Outer product: the modes of all tensors one after the other.
 
     Parameters
     ----------
-    *tensors : SparseTensor
+    *tensors : SparseTensor, or what `as_tensor` takes
         At least one, of any orders.
 
     Returns
@@ -220,8 +223,7 @@ def outer(*tensors: SparseTensor) -> SparseTensor:
     >>> outer(SparseTensor([[1]], [2], (2,)), SparseTensor([[0]], [5], (3,)))
     SparseTensor(2 x 3, 1 entry from 10 to 10)
     """
-    _require_tensors("outer", tensors)
-    return reduce(_outer, tensors)
+    return reduce(_outer, _tensors("outer", tensors))
 
 
 def _outer(a: SparseTensor, b: SparseTensor) -> SparseTensor:
@@ -308,24 +310,19 @@ def from_factors(factors: Sequence[ArrayLike]) -> SparseTensor:
     return SparseTensor(*collected(np.concatenate(indices), np.concatenate(values)), shape)
 
 
-def _require_tensors(name: str, tensors: Sequence[object]) -> None:
-    """Refuse no argument, and arguments that aren't tensors."""
-    if not tensors:
+def _tensors(name: str, given: Sequence[TensorLike]) -> list[SparseTensor]:
+    """Return arguments as tensors, of which there must be one."""
+    if not given:
         raise InvalidArgumentError(f"`{name}` needs at least one tensor; got none.")
-    for one in tensors:
-        if not isinstance(one, SparseTensor):
-            raise InvalidTypeError(
-                f"`{name}` takes each SparseTensor as an argument; got {shown(one)}. `from_dense` "
-                "makes one of an array."
-            )
+    return [as_tensor(one) for one in given]
 
 
-def _require_one_order(name: str, tensors: Sequence[SparseTensor]) -> int:
-    """Return the order that all tensors have."""
-    _require_tensors(name, tensors)
+def _of_one_order(name: str, given: Sequence[TensorLike]) -> list[SparseTensor]:
+    """Return arguments as tensors, which must have one order."""
+    tensors = _tensors(name, given)
     orders = sorted({tensor.order for tensor in tensors})
     if len(orders) > 1:
         raise InvalidArgumentError(
             f"The tensors of `{name}` must have one order; got orders {orders}."
         )
-    return orders[0]
+    return tensors

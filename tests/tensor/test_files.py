@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from capacity.errors import (
     CapacityError,
+    CountedFromZeroWarning,
     InvalidArgumentError,
     InvalidTypeError,
     MemoryBudgetError,
@@ -80,6 +81,21 @@ def test_text_of_frostt_is_read() -> None:
     assert parse_tns("a.tns", io.BytesIO(b"7 9223372036854775807")).largest == 2**63 - 1
 
 
+def test_the_header_of_the_tensor_toolbox_is_read() -> None:
+    # as pyttb.export_data writes it
+    text = b"sptensor\n3\n3 3 4\n2\n1 2 3 -4\n3 1 1 5.0\n"
+    want = from_coo([[0, 1, 2], [2, 0, 0]], [-4, 5], (3, 3, 4))
+    assert parse_tns("a.tns", io.BytesIO(text)) == want
+
+
+def test_indices_count_from_0_where_one_is_0() -> None:
+    # the same entries, counted from 1 and from 0
+    one = parse_tns("a.tns", io.BytesIO(b"1 2 7\n3 1 5\n"))
+    with pytest.warns(CountedFromZeroWarning, match=r"a.tns: .*counting from 0"):
+        zero = parse_tns("a.tns", io.BytesIO(b"0 1 7\n2 0 5\n"))
+    assert zero == one == from_coo([[0, 1], [2, 0]], [7, 5], (3, 2))
+
+
 LINES: dict[str, tuple[bytes, str]] = {
     "fields missing": (b"1 1 1 1\n1 1 1\n", "line 2 .*3 fields, where lines before have 4"),
     "a value alone": (b"# a\n\n5\n", "line 3 .*the number of its fields is 1"),
@@ -93,7 +109,17 @@ LINES: dict[str, tuple[bytes, str]] = {
     "other digits": ("\u0661 \u0661 \u0661".encode(), "an index must be an integer"),
     "other bytes": (b"\xff\xfe1 1", "an index must be an integer"),
     "a comment behind": (b"1 1 1 # one", "an index must be an integer"),
-    "counted from 0": (b"1 1 1\n# x\n0 1 1\n", r"line 3 .*must count from 1.*got \[0, 1\]"),
+    "counted from 0, too large": (
+        b"# shape: 2 2\n1 2 1\n0 1 1\n",
+        r"line 2 .*must count from 0, for one is 0, .*got \[1, 2\]",
+    ),
+    "a header of other sizes": (b"sptensor\n3\n2 2\n1\n1 1 1 1\n", "line 3 .*3 sizes must follow"),
+    "a header of words": (b"sptensor\nthree\n", "line 2 .*a header must have a number"),
+    "a header of more entries": (
+        b"sptensor\n2\n2 2\n3\n1 1 1\n",
+        "its header has 3 entries, and it has 1",
+    ),
+    "a dense tensor's header": (b"tensor\n2\n2 2\n1\n0\n0\n1\n", "line 1 .*isn't sparse"),
     "a negative index": (b"1 -1 1", "must count from 1"),
     "a decimal index": (b"1 1.0 1", "an index must be an integer"),
     "a large index": (b"1 2147483648 1", r"line 1 .*up to 2\^31 - 1"),
@@ -130,10 +156,11 @@ def test_lines_are_counted_over_blocks() -> None:
     with pytest.raises(TensorFormatError, match=rf"line {BLOCK + 6} "):
         parse_tns("a.tns", io.BytesIO(text))
     with pytest.raises(TensorFormatError, match=rf"line {BLOCK + 6} .*count from 1"):
-        parse_tns("a.tns", io.BytesIO(text.replace(b"1 x", b"0 1")))
+        parse_tns("a.tns", io.BytesIO(text.replace(b"1 x", b"-1 1")))
     assert parse_tns("a.tns", io.BytesIO(text[:-4])).values.tolist() == [BLOCK + 5]
 
 
+@pytest.mark.filterwarnings("ignore::capacity.errors.CountedFromZeroWarning")
 @given(integer_tensors(), st.data())
 @settings(max_examples=examples(300))
 def test_damaged_files_are_read_or_refused(tensor: SparseTensor, data: st.DataObject) -> None:

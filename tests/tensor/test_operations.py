@@ -105,14 +105,13 @@ def test_products_of_more_than_63_bits_are_refused_and_their_sums_are_not() -> N
 def test_wrong_operands_are_refused_in_words() -> None:
     line: Any = from_dense([1])
     array: Any = np.eye(2)
-    pair: Any = [TWO, TWO]
     wide = SparseTensor([[0, 0]], [1], (2**20, 2**20))
     full = from_dense(np.ones((2**7, 2**7), int))
     for call, kind, reason in (
         (lambda: direct_sum(), InvalidArgumentError, "needs at least one tensor"),
         (lambda: direct_sum(TWO, line), InvalidArgumentError, r"must have one order; .* \[1, 2\]"),
-        (lambda: kronecker(TWO, array), InvalidTypeError, "`from_dense` makes one of an array"),
-        (lambda: outer(pair), InvalidTypeError, "each SparseTensor as an argument"),
+        (lambda: kronecker(TWO, 0.5 * array), InvalidArgumentError, "must be"),
+        (lambda: outer(open), InvalidArgumentError, "must be given as an array"),
         (lambda: kronecker(wide, wide), InvalidArgumentError, "at most 2,147,483,647"),
         (lambda: outer(*[TWO] * 17), InvalidArgumentError, "1 to 32 modes"),
         (lambda: outer(full, full), MemoryBudgetError, "would take 10,737,418,240"),
@@ -191,3 +190,13 @@ def test_large_sides_take_no_memory() -> None:
     assert permuted(T, (1, 0)).shape == (8, 2**31 - 1)
     assert sub_tensor(T, [[2**30, 5, 6], None]).values.tolist() == [2, 1]
     assert grouped(T, [[0, 1]]).shape == (2,)
+
+
+def test_operations_take_arrays_and_lists() -> None:
+    # what as_tensor takes stands for the tensor that it makes
+    rows, tensor = [[1, 0], [2, -1]], from_dense([[1, 0], [2, -1]])
+    assert kronecker(np.array(rows), rows) == kronecker(tensor, tensor)
+    assert direct_sum(rows, tensor) == direct_sum(tensor, tensor)
+    assert outer(rows, [3, 4]) == outer(tensor, from_dense([3, 4]))
+    assert permuted(rows, (1, 0)) == permuted(tensor, (1, 0))
+    assert sub_tensor(rows, [[0], None]) == sub_tensor(tensor, [[0], None])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,12 +103,16 @@ class SchemeFormat:
         is raised by `SchemeFile.error`.
     parts : tuple of str
         Ends of the names of files that belong together, in the order of the modes.
+    write : callable, optional
+        Returns of the matrices of a decomposition the bytes of its file, or of its files in the
+        order of `parts`. What the format can't hold is raised as `NotRationalError`.
     """
 
     name: str
     suffixes: tuple[str, ...]
     read: Callable[[SchemeFile], Iterable[Matrices]]
     parts: tuple[str, ...] = ()
+    write: Callable[[Matrices], Sequence[bytes]] | None = None
 
 
 FORMATS: dict[str, SchemeFormat] = {}

@@ -1,7 +1,9 @@
 """Tensors as text: the coordinate format of FROSTT, a line ``i j k value`` for each entry.
 
-Indices count from 1. The format has no place for the shape, which readers take from the largest
-indices; a comment ``# shape: 4 4 5``, which other readers skip, keeps zero slices at the end.
+Indices count from 1, or from 0, as some programs write them, where one is 0. The format has no
+place for the shape, which readers take from the largest indices; a comment ``# shape: 4 4 5``,
+which other readers skip, keeps zero slices at the end. The header of the Tensor Toolbox has it,
+too: lines ``sptensor``, the number of modes, the sizes, and the number of entries.
 
 References
 ----------
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from itertools import chain, islice
@@ -21,7 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import shown
-from capacity.errors import InvalidArgumentError, TensorFormatError
+from capacity.errors import (
+    CountedFromZeroWarning,
+    InvalidArgumentError,
+    TensorFormatError,
+    warn_caller,
+)
 from capacity.reading_limits import Limits
 from capacity.tensor.coordinates import LARGEST_ENTRY, LARGEST_ORDER, LARGEST_SIDE, checked_shape
 from capacity.tensor.dense import from_coo
@@ -51,8 +59,9 @@ def parse_tns(
     name : str
         Path of the file, for messages.
     stream : binary file
-        Lines of indices, counted from 1, and a value; empty lines, and comments that begin with
-        ``#``. Values at one place are added up.
+        Lines of indices, counted from 1 (from 0 where one is 0), and a value; empty lines, and
+        comments that begin with ``#``. Values at one place are added up. A header of the Tensor
+        Toolbox may come first.
     limits : Limits
         Limits of reading it.
     max_order : int
@@ -79,6 +88,7 @@ def parse_tns(
     numbers: list[NDArray[np.int64]] = []
     shape: tuple[int, ...] | None = None
     width = 0
+    head = _Header()
     for start, lines in _blocks(name, stream):
         rows: list[list[bytes]] = []
         of: list[int] = []
@@ -86,6 +96,8 @@ def parse_tns(
             if line.lstrip().startswith(b"#"):
                 said = _SHAPE.match(line.strip())
                 shape = _said_shape(name, number, said[1]) if said else shape
+            elif width == 0 and head.takes(name, number, line):
+                shape = head.shape or shape
             elif fields := line.split():
                 width = width or _checked_width(name, number, len(fields), max_order)
                 if len(fields) != width:
@@ -114,18 +126,69 @@ def parse_tns(
             name, f"its shape has {len(most)} sizes, and its lines {width - 1} indices",
             format="tns", advice="Fix the comment, or take it out.",
         )  # fmt: skip
-    outside = ((at < 1) | (at > most)).any(axis=1)
+    # no file that counts from 1 has a 0
+    least = int(at.min() != 0)
+    outside = ((at < 0) | (at >= most + least)).any(axis=1)
     if outside.any():
         first = int(np.flatnonzero(outside)[0])
         within = f"within the shape {shape}" if shape else "up to 2^31 - 1"
+        why = "" if least else ", for one is 0"
         raise _error(
             name, int(np.concatenate(numbers)[first]),
-            f"indices must count from 1, {within}; got {at[first].tolist()}",
+            f"indices must count from {least}{why}, {within}; got {at[first].tolist()}",
         )  # fmt: skip
+    head.require_entries(name, len(entries))
+    if not least:
+        warn_caller(
+            CountedFromZeroWarning(f"{name}: indices are read as counting from 0, for one is 0.")
+        )
     try:
-        return from_coo(at - 1, entries[:, -1], shape)
+        return from_coo(at - least, entries[:, -1], shape)
     except InvalidArgumentError as error:
         raise TensorFormatError(name, str(error), format="tns") from None
+
+
+@dataclass
+class _Header:
+    """The header of the Tensor Toolbox, a line after the other; None of it if there is none."""
+
+    seen: int = 0
+    shape: tuple[int, ...] | None = None
+    order: int = 0
+    n_entries: int | None = None
+
+    def takes(self, name: str, number: int, line: bytes) -> bool:
+        """Take a line that belongs to the header, and say whether it does."""
+        text = line.strip()
+        if not text:
+            return False
+        if self.seen == 0 and text.lower() != b"sptensor":
+            if text.lower() in (b"tensor", b"matrix", b"ktensor"):
+                raise _error(name, number, f"a {text.decode()} of the Tensor Toolbox isn't sparse")
+            self.seen = 4
+        if self.seen == 4:
+            return False
+        if self.seen == 2:
+            self.shape = _said_shape(name, number, text)
+            if len(self.shape) != self.order:
+                raise _error(name, number, f"{self.order} sizes must follow; got {_text(text)}")
+        elif self.seen:
+            if not _INDEX.fullmatch(text):
+                raise _error(name, number, f"a header must have a number here; got {_text(text)}")
+            if self.seen == 1:
+                self.order = int(text)
+            else:
+                self.n_entries = int(text)
+        self.seen += 1
+        return True
+
+    def require_entries(self, name: str, n_entries: int) -> None:
+        """Refuse a file that has another number of entries than its header says."""
+        if self.n_entries not in (None, n_entries):
+            raise TensorFormatError(
+                name, f"its header has {self.n_entries:,} entries, and it has {n_entries:,}",
+                format="tns", advice="It may have been cut: fetch or write it again.",
+            )  # fmt: skip
 
 
 def tns_text(tensor: SparseTensor) -> bytes:
@@ -218,7 +281,9 @@ def _plain_integers(fields: list[bytes]) -> NDArray[np.int64] | None:
 def _index(name: str, number: int, field: bytes) -> int:
     if not _INDEX.fullmatch(field) or int(field) > LARGEST_SIDE:
         raise _error(
-            name, number, f"an index must be an integer from 1 to 2^31 - 1; got {_text(field)}"
+            name,
+            number,
+            f"an index must be an integer from 1 to 2^31 - 1, or from 0; got {_text(field)}",
         )
     return int(field)
 

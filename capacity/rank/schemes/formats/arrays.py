@@ -107,4 +107,27 @@ def _readings(
 
 
 register_scheme_format(SchemeFormat("npy", (".npy",), read_npy))
-register_scheme_format(SchemeFormat("npz", (".npz",), read_npz))
+
+
+def write_npz(matrices: Matrices) -> list[bytes]:
+    """Write an array of 64-bit integers for each mode, and one of denominators if there are any."""
+    names = "uvw" if len(matrices) == 3 else [f"factor_{mode}" for mode in range(len(matrices))]
+    arrays: dict[str, NDArray[np.int64]] = {}
+    fractions = any(x.denominator > 1 for of in matrices for x in of.ravel().tolist())
+    for name, of in zip(names, matrices, strict=True):
+        arrays[name] = _integers([x.numerator for x in of.ravel().tolist()], of.shape)
+        if fractions:
+            bottoms = [x.denominator for x in of.ravel().tolist()]
+            arrays[f"{name}_den"] = _integers(bottoms, of.shape)
+    stream = io.BytesIO()
+    np.savez_compressed(stream, allow_pickle=False, **arrays)
+    return [stream.getvalue()]
+
+
+def _integers(numbers: list[int], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    if any(abs(x) >= 2**63 for x in numbers):
+        raise NotRationalError("its numerators and denominators are integers of 64 bits")
+    return np.array(numbers, np.int64).reshape(shape)
+
+
+register_scheme_format(SchemeFormat("npz", (".npz",), read_npz, write=write_npz))

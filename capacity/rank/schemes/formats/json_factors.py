@@ -162,4 +162,15 @@ def _sum(row: object, width: int, parts: Sequence[NDArray[Any]]) -> NDArray[Any]
     return total
 
 
-register_scheme_format(SchemeFormat("json", (".json",), read_json))
+def write_json(matrices: Matrices) -> list[bytes]:
+    """Write u, v and w, or a list of matrices of another number of modes; terms are columns."""
+    lists = [[[_written(x) for x in row] for row in of.tolist()] for of in matrices]
+    given = dict(zip("uvw", lists, strict=True)) if len(lists) == 3 else {"matrices": lists}
+    return [json.dumps(given).encode()]
+
+
+def _written(number: int | Fraction) -> int | str:
+    return int(number) if number.denominator == 1 else str(number)
+
+
+register_scheme_format(SchemeFormat("json", (".json",), read_json, write=write_json))

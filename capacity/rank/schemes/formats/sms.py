@@ -90,4 +90,20 @@ def _lines(file: SchemeFile) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-register_scheme_format(SchemeFormat("sms", (".sms",), read_sms, PARTS))
+def write_sms(matrices: Matrices) -> list[bytes]:
+    """Write L, R and P."""
+    if len(matrices) != 3:
+        raise NotRationalError(f"it holds bilinear maps, of three modes; got {len(matrices)}")
+    left, right, post = matrices
+    return [_written(of) for of in (left.T, right.T, post)]
+
+
+def _written(matrix: NDArray[Any]) -> bytes:
+    lines = [f"{matrix.shape[0]} {matrix.shape[1]} R"]
+    for (row, column), x in np.ndenumerate(matrix):
+        if x:
+            lines.append(f"{row + 1} {column + 1} {x}")
+    return "\n".join([*lines, "0 0 0", ""]).encode()
+
+
+register_scheme_format(SchemeFormat("sms", (".sms",), read_sms, PARTS, write_sms))

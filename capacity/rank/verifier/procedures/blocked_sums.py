@@ -156,7 +156,9 @@ def sums_by_blocks(whole: IntegerTerms, entries: Entries) -> Given:
     values: list[int] = []
     for i in range(n):
         mine = np.array(entries.of_first(i), np.int64)
-        at = np.ravel_multi_index(tuple(entries.indices[mine, 1:].T), (*middle, last))
+        at = np.asarray(
+            np.ravel_multi_index(tuple(entries.indices[mine, 1:].T), (*middle, last)), np.int64
+        )
         residues: list[list[int]] = []
         for p, factors in zip(moduli, matrices, strict=True):
             slice_ = _slice(factors, i, p)

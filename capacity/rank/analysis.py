@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 
-from capacity.checks import Seed, integer_seed, require_choice
+from capacity.checks import Seed, integer_seed, require_choice, shown
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.effort import BUDGETS, Effort
@@ -35,7 +36,13 @@ from capacity.rank.search.methods import chosen
 from capacity.rank.search.rank_ledger import START, RankLedger
 from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
-from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
+from capacity.rank.verifier.certificate import (
+    FIELDS,
+    Certificate,
+    CertificatePair,
+    Field,
+    Quantity,
+)
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.structure import is_complete
@@ -68,6 +75,12 @@ class RankAnalysis:
     start : Factors, tensorly CPTensor, or sequence of array_like, optional
         A decomposition of the tensor, as `verify_decomposition` takes it: the upper end is at most
         its number of terms, and searches for shorter ones go on from it.
+    field : {'R', 'Q', 'C'}
+        Bound the rank over the real, the rational or the complex numbers. The rank over a larger
+        field can be smaller, and isn't larger.
+    border : bool
+        Bound the border rank, the least r such that the tensor is a limit of tensors of rank r,
+        in place of the rank.
     progress : callable, optional
         Called with a text, which has the interval so far and the next method, and the numbers of
         methods tried and of all (`capacity.Progress`).
@@ -99,9 +112,16 @@ class RankAnalysis:
         seed: Seed = 0,
         methods: Iterable[str | Method] | None = None,
         start: FactorsLike | None = None,
+        field: Field = "R",
+        border: bool = False,
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
+        require_choice("`field`", field, FIELDS)
+        self._field: Field = field
+        if type(border) is not bool:
+            raise InvalidTypeError(f"`border` must be True or False; got {shown(border)}.")
+        self._border = border
         self._of = given_of(of, "An analysis of ranks, such as rank_interval(of),")
         self.tensor = tensor_of(self._of)
         self._effort: Effort = effort
@@ -132,7 +152,7 @@ class RankAnalysis:
 
     @property
     def rank(self) -> RankInterval:
-        """The interval of the rank.
+        """The interval of the rank, or of the border rank.
 
         If `effective_rank` was computed before and its lower end is larger, that is the lower end
         here, too: the rank is at least the effective rank. The same arguments prove it, as those
@@ -143,7 +163,10 @@ class RankAnalysis:
 
     @cached_property
     def _rank(self) -> RankInterval:
-        ledger = RankLedger(self.tensor, self.bounds, self._budget, self._seed, self._start)
+        ledger = RankLedger(
+            self.tensor, self.bounds, self._budget, self._seed, self._start,
+            field=self._field, border=self._border,
+        )  # fmt: skip
         interrupted = self._search(ledger)
         lower = self._certificate("rank", "lower", *lower_end(ledger, self._methods))
         upper = self._certificate("rank", "upper", *upper_end(ledger, self._methods))
@@ -157,7 +180,18 @@ class RankAnalysis:
 
     @cached_property
     def effective_rank(self) -> RankInterval:
-        """The interval of the effective rank, at most the rank's upper end."""
+        """The interval of the effective rank, at most the rank's upper end.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the border rank is bounded: there is no notion of an effective one here.
+        """
+        if self._border:
+            raise InvalidArgumentError(
+                "`border` is about the rank: the effective rank has no border rank here. Leave "
+                "`border` out."
+            )
         rank = self._rank
         if is_complete(self.tensor):
             return replace(
@@ -194,7 +228,7 @@ class RankAnalysis:
                 break
             analysis = RankAnalysis(
                 tensor, effort=self._effort, seed=self._seed, methods=methods,
-                progress=self._progress,
+                field=self._field, border=self._border, progress=self._progress,
             )  # fmt: skip
             one = analysis.effective_rank if effective else analysis.rank
             found = replace(found, interrupted=one.interrupted)
@@ -217,7 +251,10 @@ class RankAnalysis:
         self, quantity: Quantity, side: Side, arguments: Finding, by: str
     ) -> Certificate:
         value = sum(argument.value for argument in arguments)
-        return Certificate(quantity, side, value, by, arguments, *name_of(self._of))
+        return Certificate(
+            quantity, side, value, by, arguments, *name_of(self._of),
+            field=self._field, border=self._border,
+        )  # fmt: skip
 
 
 def rank_interval(
@@ -227,6 +264,8 @@ def rank_interval(
     seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
     start: FactorsLike | None = None,
+    field: Field = "R",
+    border: bool = False,
     progress: Progress | None = None,
 ) -> RankInterval:
     """Bound the rank of a database or of a tensor from both sides, with certificates.
@@ -246,6 +285,10 @@ def rank_interval(
         Methods to search with; all of `capacity.rank.METHODS` if omitted.
     start : Factors, tensorly CPTensor, or sequence of array_like, optional
         A decomposition to start from, which the upper end doesn't exceed, as for `RankAnalysis`.
+    field : {'R', 'Q', 'C'}
+        Bound the rank over the real, the rational or the complex numbers.
+    border : bool
+        Bound the border rank in place of the rank.
     progress : callable, optional
         Called with the interval so far and the next method (`capacity.Progress`).
 
@@ -273,10 +316,20 @@ def rank_interval(
     (True, True)
     >>> interval.explanation
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
+
+    The product of two complex numbers takes three real ones, and two complex ones; W is a limit of
+    tensors of rank 2:
+
+    >>> from capacity.tensor import complex_numbers, w_state
+    >>> print(rank_interval(complex_numbers()), rank_interval(complex_numbers(), field="C"))
+    [3, 3] [2, 3]
+    >>> print(rank_interval(w_state(3)), rank_interval(w_state(3), border=True))
+    [3, 3] [2, 3]
     """
     return RankAnalysis(
-        of, effort=effort, seed=seed, methods=methods, start=start, progress=progress
-    ).rank
+        of, effort=effort, seed=seed, methods=methods, start=start, field=field, border=border,
+        progress=progress,
+    ).rank  # fmt: skip
 
 
 def effective_rank_interval(

@@ -12,11 +12,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from capacity.checks import require_choice
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank.factors import Factors, factors_of
+from capacity.rank.search.unsearched import kept_over
 from capacity.rank.verifier.argument import Argument
-from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
+from capacity.rank.verifier.certificate import (
+    FIELDS,
+    Certificate,
+    CertificatePair,
+    Field,
+    Quantity,
+)
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.tensor.sparse import SparseTensor
 from capacity.visible import visible
@@ -74,6 +82,63 @@ class RankInterval:
         return self.certificates.lower.quantity
 
     @property
+    def field(self) -> Field:
+        """The field over which the rank is bounded: R, Q or C."""
+        return self.certificates.lower.field
+
+    def over(self, field: Field) -> RankInterval:
+        """Return what these proofs say about the rank over another field.
+
+        An end whose proof doesn't hold there is replaced by a bound that needs no search.
+        ``rank_interval(of, field=...)`` searches for better ones.
+
+        Parameters
+        ----------
+        field : {'Q', 'R', 'C'}
+            The rational, the real or the complex numbers.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such field here, or the interval has no tensor.
+
+        Examples
+        --------
+        >>> from capacity import rank_interval
+        >>> from capacity.tensor import complex_numbers
+        >>> rank = rank_interval(complex_numbers())
+        >>> print(rank, rank.over("C"))
+        [3, 3] [2, 3]
+        """
+        require_choice("`field`", field, FIELDS)
+        return self._of(field, border=self.certificates.lower.border)
+
+    @property
+    def border(self) -> RankInterval:
+        """What these proofs say about the border rank, as `over` does about another field.
+
+        Examples
+        --------
+        >>> from capacity import rank_interval
+        >>> from capacity.tensor import w_state
+        >>> print(rank_interval(w_state(3)).border)
+        [2, 3]
+        """
+        if self.quantity != "rank":
+            raise InvalidArgumentError("The effective rank has no border rank here; the rank has.")
+        return self._of(self.field, border=True)
+
+    def _of(self, field: Field, *, border: bool) -> RankInterval:
+        if self.tensor is None:
+            raise InvalidArgumentError(
+                "This needs an interval that a search has found; this one has no tensor."
+            )
+        ends = [kept_over(end, self.tensor, field, border=border) for end in self.certificates]
+        words = (f"at least {ends[0].value:,}: by {ends[0].by}",
+                 f"at most {ends[1].value:,}: by {ends[1].by}")  # fmt: skip
+        return RankInterval(CertificatePair(*ends), self.interrupted, words, self.tensor)
+
+    @property
     def closed(self) -> bool:
         """True if both ends are equal, so that the rank is known."""
         return self.lower == self.upper
@@ -128,7 +193,7 @@ class RankInterval:
         rows = [("at least", f"{lower.value:,}, by {lower.by}"),
                 ("at most", f"{upper.value:,}, by {upper.by}"),
                 *(("", line) for line in self.explanation)]  # fmt: skip
-        return table(f"{self.quantity.replace('_', ' ')} in {self}", rows)
+        return table(f"{lower.what} in {self}", rows)
 
     def __str__(self) -> str:
         return f"{self:d}"
@@ -161,7 +226,11 @@ class RankInterval:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the interval as ``capacity rank --json`` prints it."""
+        about: dict[str, Any] = {"field": self.field} if self.field != "R" else {}
+        if self.certificates.lower.border:
+            about["border"] = True
         return {
+            **about,
             "lower": self.lower,
             "upper": self.upper,
             "closed": self.closed,
@@ -217,7 +286,7 @@ def in_a_sentence(interval: RankInterval) -> str:
     the facts.
     """
     lower, upper = interval.certificates
-    name = lower.quantity.replace("_", " ")
+    name = lower.what
     if upper.value == 0:
         return f"The {name} is 0: every entry is 0."
     least, most = f"{lower.value:,}", f"{upper.value:,}"

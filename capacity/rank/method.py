@@ -22,6 +22,8 @@ from capacity.rank.effort import Limit, Limits
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.reductions.subtensor import Core, Finding, concise_core
 from capacity.rank.verifier.argument import Side
+from capacity.rank.verifier.certificate import Field
+from capacity.rank.verifier.fields import why_not_over
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.tensor.sparse import SparseTensor
@@ -337,6 +339,15 @@ def _checked(method: Method, found: Iterable[object]) -> Iterable[Finding]:
                 f"which are {', '.join(sorted(KINDS))}; got {shown(cast('object', one))}."
             )
         yield arguments
+
+
+def holds(found: Finding, side: Side, field: Field, *, border: bool = False) -> bool:
+    """Return True if arguments prove a bound on a side, over a field."""
+    kinds = [KINDS[one.kind] for one in found]
+    return (
+        all(side in one.sides for one in found)
+        and why_not_over(found, kinds, side, field, border=border) is None
+    )
 
 
 def value_of(found: Finding) -> int:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
+from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.tensor import (
     SparseTensor,
     direct_sum,

@@ -35,6 +35,8 @@ def below(ledger: RankLedger) -> tuple[Indices, Words, dict[int, Finding]]:
     if strongest is not None:
         found[strongest] = ledger.strong[strongest]
     values = ledger.lower.copy()
+    if ledger.border and strongest is not None:
+        values[:], rests_on[:] = 0, ledger.strong[strongest][1]
     for c, (arguments, by) in found.items():
         rests_on[c] = by
         values[c] = sum(argument.value for argument in arguments)
@@ -54,13 +56,12 @@ def above(ledger: RankLedger) -> Words:
 
 def lower_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, str]:
     """Return the arguments of the rank's lower bound, and the last of the methods used."""
-    unfoldings = ledger.bounds.unfoldings_by_component
     _, rests_on, found = below(ledger)
     arguments: list[Argument] = []
     if ledger.sets is not None:
         arguments += ledger.sets.arguments(ledger.tensor.shape, rests_on == "independent sets")
     for mode in range(ledger.tensor.order):
-        mine = (rests_on == "unfolding") & (unfoldings.argmax(axis=1) == mode)
+        mine = (rests_on == "unfolding") & (ledger.modes == mode)
         minor = ledger.bounds.minors[mode].of_groups(mine)
         arguments += as_unfolding(ledger.tensor.shape, mode, minor)
     arguments += [argument for some in found.values() for argument in some]

@@ -23,13 +23,13 @@ import numpy as np
 from capacity.exact.types import Indices, Term, vector
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
-from capacity.rank.method import Component, Goal, Method, Problem, value_of
+from capacity.rank.method import Component, Goal, Method, Problem, holds, value_of
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.scheduler import AS_A_WHOLE, TOO_LARGE, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.verifier.budget import CheckBudget
-from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.certificate import Certificate, Field
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.tensor.sparse import SparseTensor
@@ -58,6 +58,7 @@ class EffectiveLedger:
         self, tensor: SparseTensor, bounds: Bounds, rank: Certificate, budget: Budget, seed: int
     ) -> None:
         self.tensor, self.bounds, self.budget, self._seed = tensor, bounds, budget, seed
+        self._field: Field = rank.field
         self.fibers: Indices = bounds.unfoldings_by_component[:, -1]
         self.below: tuple[Indices, Finding, str] | None = None
         self.above: tuple[Finding, str] = rank.arguments, rank.by
@@ -151,7 +152,7 @@ class EffectiveLedger:
     def take(self, place: Place, found: Finding, by: str) -> None:
         """Keep arguments that improve on the bounds so far; upper bounds only of the whole."""
         value = value_of(found)
-        above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
+        above, below = (holds(found, side, self._field) for side in ("upper", "lower"))
         if below and self._others(place.rows) + value > self.value()[0]:
             self.below = place.rows, found, by
         affordable = above and steps_above(found) <= OF_AN_END

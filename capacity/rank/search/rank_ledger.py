@@ -20,7 +20,7 @@ from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
-from capacity.rank.method import Component, Goal, Method, Problem, value_of
+from capacity.rank.method import Component, Goal, Method, Problem, holds, value_of
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part, relocated, restricted
 from capacity.rank.search.scheduler import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
@@ -28,6 +28,7 @@ from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.upper.fiber_cover import FiberCover, fiber_cover
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
+from capacity.rank.verifier.certificate import Field
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.decomposition import PRODUCT, Decomposition, products_of_terms
 from capacity.tensor.sparse import SparseTensor
@@ -43,6 +44,13 @@ class RankLedger:
 
     Attributes
     ----------
+    field : {'R', 'Q', 'C'}
+        Field over which the rank is bounded.
+    border : bool
+        Whether the border rank is bounded. Its bounds add over components for unfoldings of one
+        mode alone (`capacity.rank.verifier.fields`); all others are strong.
+    modes : ndarray of int64, shape (n_components,)
+        For each component the mode of the unfolding that bounds it.
     lower, upper : ndarray of int64, shape (n_components,)
         Bounds that add over components; `lower` is without the strong bounds.
     sets : IndependentSets or None
@@ -70,10 +78,20 @@ class RankLedger:
         budget: Budget,
         seed: int,
         start: Sequence[Term] = (),
+        *,
+        field: Field = "R",
+        border: bool = False,
     ) -> None:
         self.tensor, self.bounds, self.budget, self._seed = tensor, bounds, budget, seed
+        self.field: Field = field
+        self.border = border
         self._checks: dict[str, CheckBudget] = {}
-        self.lower = bounds.unfoldings_by_component.max(axis=1)
+        unfoldings = bounds.unfoldings_by_component
+        self.modes = unfoldings.argmax(axis=1)
+        if border:
+            # those of different modes don't add
+            self.modes[:] = unfoldings.sum(axis=0).argmax()
+        self.lower = np.take_along_axis(unfoldings, self.modes[:, None], axis=1)[:, 0]
         self.upper = bounds.slices_by_component.min(axis=1)
         self.sets: IndependentSets | None = None
         self.cover: FiberCover | None = None
@@ -99,7 +117,7 @@ class RankLedger:
         """Look for independent sets and covers, and choose components that are small enough."""
         if not self._open().size:
             return
-        if self.tensor.order == 3:
+        if self.tensor.order == 3 and not self.border:
             say("independent sets")
             sets = independent_sets(self.tensor, self.bounds.component)
             # each of these replaces one object: an interrupt leaves a valid state
@@ -118,7 +136,7 @@ class RankLedger:
     def _cover_with_fibers(self, which: Mask) -> None:
         """Cover some components, and keep the bounds if the verifier can afford their terms."""
         # pairs of slices are for efforts that search such tensors at all
-        steps = OF_PENCILS // 2 if self.budget.limits.evolved else 0
+        steps = OF_PENCILS // 2 if self.budget.limits.evolved and self.field != "Q" else 0
         try:
             cover = fiber_cover(self.tensor, self.bounds.component, which, steps=steps)
         except MemoryBudgetError:
@@ -213,8 +231,10 @@ class RankLedger:
     def take(self, place: Place, found: Finding, by: str) -> None:
         """Keep arguments that improve on the bounds so far."""
         c, value = place.number, value_of(found)
-        above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
-        adds = all(KINDS[argument.kind].adds for argument in found)
+        above, below = (
+            holds(found, side, self.field, border=self.border) for side in ("upper", "lower")
+        )
+        adds = not self.border and all(KINDS[argument.kind].adds for argument in found)
         if below and adds and value > self.lower[c]:
             self.additive[c] = found, by
             self.lower[c] = value
@@ -240,15 +260,20 @@ class RankLedger:
 
     def strongest(self) -> int | None:
         """Return the component whose strong bound gains most; None if none gains."""
-        gains = [(value_of(a) - int(self.lower[c]), c) for c, (a, _) in self.strong.items()]
+        total = int(self.lower.sum())
+        gains = [
+            (value_of(a) - (total if self.border else int(self.lower[c])), c)
+            for c, (a, _) in self.strong.items()
+        ]
         gain, c = max(gains, default=(0, 0))
         return c if gain > 0 else None
 
     def value(self) -> tuple[int, int]:
         """The interval so far."""
-        c = self.strongest()
-        gain = 0 if c is None else self.best(c) - int(self.lower[c])
-        return int(self.lower.sum()) + gain, int(self.upper.sum())
+        c, total = self.strongest(), int(self.lower.sum())
+        if c is not None:
+            total = self.best(c) + (0 if self.border else total - int(self.lower[c]))
+        return total, int(self.upper.sum())
 
     def _open(self) -> Indices:
         return np.flatnonzero(self.lower < self.upper)

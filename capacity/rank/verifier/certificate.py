@@ -7,7 +7,7 @@ to the bound (`capacity.rank.verifier.argument`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -24,6 +24,13 @@ from capacity.rank.verifier.argument_json import (
 from capacity.visible import visible
 
 FORMAT = "capacity certificate 1"
+# the rational, the real and the complex numbers
+Field: TypeAlias = Literal["Q", "R", "C"]
+FIELDS: dict[Field, str] = {
+    "Q": "the rational numbers",
+    "R": "the real numbers",
+    "C": "the complex numbers",
+}
 Quantity: TypeAlias = Literal["rank", "effective_rank"]
 
 
@@ -51,6 +58,10 @@ class Certificate:
     groups : tuple of tuple of int
         For a lower bound, modes that are taken together as one: the arguments are then about the
         tensor with a mode for each group (`capacity.tensor.grouped`). Empty for the tensor itself.
+    field : {'R', 'Q', 'C'}
+        Field over which the rank is bounded: the real, the rational or the complex numbers.
+    border : bool
+        True if the border rank is bounded, which is at most the rank.
     """
 
     quantity: Quantity
@@ -61,10 +72,18 @@ class Certificate:
     facts_sha256: str
     multi: str | None = None
     groups: tuple[tuple[int, ...], ...] = ()
+    field: Field = "R"
+    border: bool = False
+
+    @property
+    def what(self) -> str:
+        """The quantity in words, such as ``border rank over C``."""
+        words = f"{'border ' * self.border}{self.quantity.replace('_', ' ')}"
+        return words if self.field == "R" else f"{words} over {self.field}"
 
     def __repr__(self) -> str:
         by = visible(self.by[:60])
-        bounded = f"{self.quantity.replace('_', ' ')} {'>=' if self.side == 'lower' else '<='}"
+        bounded = f"{self.what} {'>=' if self.side == 'lower' else '<='}"
         return (
             f"Certificate({bounded} {self.value}, by {by}; {len(self.arguments)} "
             f"arguments, {'tensor' if self.multi is None else 'facts'} {self.facts_sha256:.12})"
@@ -78,6 +97,10 @@ class Certificate:
             about = {"facts_sha256": self.facts_sha256, "multi": self.multi}
         if self.groups:
             about["groups"] = [list(group) for group in self.groups]
+        if self.field != "R":
+            about["field"] = self.field
+        if self.border:
+            about["border"] = True
         return {
             "format": FORMAT,
             "quantity": self.quantity,
@@ -130,7 +153,18 @@ class Certificate:
             field(fields, "tensor_sha256" if of_tensor else "facts_sha256", str),
             None if of_tensor else field(fields, "multi", str),
             _groups(field(fields, "groups", list)) if "groups" in fields else (),
+            _number_field(fields),
+            field(fields, "border", bool) if "border" in fields else False,
         )
+
+
+def _number_field(fields: Mapping[str, object]) -> Field:
+    given = field(fields, "field", str) if "field" in fields else "R"
+    if given not in FIELDS:
+        raise CertificateError(
+            f"`field` of a certificate must be one of {', '.join(FIELDS)}; got {shown(given)}."
+        )
+    return given
 
 
 def _groups(data: list[object]) -> tuple[tuple[int, ...], ...]:
@@ -180,11 +214,11 @@ def each_certificate(
     pair = getattr(given, "certificates", given)
     if isinstance(pair, CertificatePair) and all(type(end) is Certificate for end in pair):
         lower, upper = pair
-        if (lower.side, upper.side) != ("lower", "upper") or lower.quantity != upper.quantity:
+        if (lower.side, upper.side) != ("lower", "upper") or lower.what != upper.what:
             raise CertificateError(
                 "The ends of an interval must be certificates of a lower and of an upper bound of "
                 f"one quantity; got {shown(lower.side)} and {shown(upper.side)} bounds of "
-                f"{shown(lower.quantity)} and {shown(upper.quantity)}."
+                f"the {shown(lower.what)} and the {shown(upper.what)}."
             )
         return lower, upper
     several = tuple(given) if isinstance(given, Iterable) else (given,)

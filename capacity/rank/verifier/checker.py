@@ -17,6 +17,7 @@ from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate
 from capacity.rank.verifier.conversion import checked_argument, checked_claim
 from capacity.rank.verifier.entries import PASS, SORT, Entries, Refuted, require
+from capacity.rank.verifier.fields import why_not_over
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.unfolding import Unfolding
@@ -135,6 +136,10 @@ def verify(
     *Upper bounds* add: each argument contributes a tensor that is a sum of as many simple tensors
     as its value, and these tensors add up to D, entry by entry.
 
+    *Fields and border ranks.* Unless the certificate says otherwise, the rank is that over the real
+    numbers. `capacity.rank.verifier.fields` says which arguments hold over the rational or complex
+    numbers, and which bound the border rank.
+
     *Groups.* A simple tensor of order n, with some of its modes taken together, is a simple tensor
     of lower order: the outer product of the vectors of the modes of a group is a vector. So the
     rank of a tensor is at least that of the tensor with groups of modes in the place of modes. If
@@ -190,6 +195,14 @@ def _verify(
         entries = Entries(tensor, effective=effective, budget=budget)
         entries.budget.spend(ARGUMENT * len(certificate.arguments))
         arguments = tuple(checked_argument(a, entries.budget) for a in certificate.arguments)
+        require(
+            not (certificate.border and effective),
+            "the border rank isn't bounded by observed fibers",
+        )
+        why = why_not_over(
+            arguments, kinds, certificate.side, certificate.field, border=certificate.border
+        )
+        require(why is None, str(why))
         total = sum(argument.value for argument in arguments)
         require(certificate.value == total, f"the arguments give {total}")
         side = certificate.side

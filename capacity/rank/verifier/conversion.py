@@ -22,7 +22,7 @@ from capacity.errors import CertificateError
 from capacity.exact.types import Indices
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.budget import CheckBudget
-from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.certificate import FIELDS, Certificate
 from capacity.rank.verifier.entries import Refuted, require
 
 # largest entry of a basis: entries of different bases are multiplied with each other
@@ -40,7 +40,9 @@ def checked_claim(certificate: Certificate) -> None:
     CertificateError
         If a field of the certificate itself, arguments aside, is wrong.
     """
-    for name, known in (("quantity", ("rank", "effective_rank")), ("side", ("lower", "upper"))):
+    for name, known in (
+        ("quantity", ("rank", "effective_rank")), ("side", ("lower", "upper")), ("field", FIELDS)
+    ):  # fmt: skip
         got = getattr(certificate, name)
         if not isinstance(got, str) or got not in known:
             raise CertificateError(
@@ -52,6 +54,7 @@ def checked_claim(certificate: Certificate) -> None:
         "multi": (str, type(None)),
         "arguments": (tuple,),
         "groups": (tuple,),
+        "border": (bool,),
     }
     for name, allowed in kinds.items():
         got = getattr(certificate, name)

@@ -53,6 +53,14 @@ class Kind:
         argument whose value doesn't add.
     alone : bool
         True if a certificate may have at most one argument of this kind.
+    below_complex : bool
+        True if `lower` and `removals` prove the bound over every field that contains the rational
+        numbers, and not over the real numbers and their subfields alone.
+    above_rational : bool
+        True if `upper` proves that there is a decomposition over the rational numbers, and not only
+        one over the real numbers.
+    border : bool
+        True if `lower` also proves a bound of the border rank (`capacity.rank.verifier.fields`).
     """
 
     argument: type[Argument]
@@ -61,6 +69,9 @@ class Kind:
     removals: RemovalsChecker | None = None
     adds: bool = False
     alone: bool = False
+    below_complex: bool = False
+    above_rational: bool = False
+    border: bool = False
 
     def __repr__(self) -> str:
         return f"Kind({self.name})"

@@ -73,8 +73,8 @@ def check_block_substitution(
     were orthogonal to all of them, the sum of the c_i T_i would vanish. So |I| of the terms have
     vectors that are a basis; from each other slice T_j, a combination of the T_i can be subtracted
     such that these terms vanish from it. What remains is a tensor of rank at most R - |I|. The
-    coefficients are unknown, so the entries of T_j are hidden wherever one of the T_i isn't known
-    to be zero.
+    coefficients, of any field that contains the rational numbers, are unknown, so the entries of
+    T_j are hidden wherever one of the T_i isn't known to be zero.
     """
     removals, groups = argument.removals, argument.groups
     require(len(groups) > 0, "there must be a group")
@@ -104,4 +104,5 @@ KIND = Kind(
     lower=lambda argument, _entries: argument.view.indices,
     removals=check_block_substitution,
     adds=True,
+    below_complex=True,
 )

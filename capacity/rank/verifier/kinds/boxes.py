@@ -113,4 +113,4 @@ def _only_unobserved(
                 )
 
 
-KIND = Kind(Boxes, upper=entries_of_boxes, alone=True)
+KIND = Kind(Boxes, upper=entries_of_boxes, alone=True, above_rational=True)

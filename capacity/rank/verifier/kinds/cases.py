@@ -118,7 +118,8 @@ def check_cases(argument: Cases, entries: Entries) -> Touched:
     the start, and this holds for every completion.
 
     For several slices each combination of cases is a child. T_j - p/q T_i is replaced
-    by q T_j - p T_i, which has the same rank and the same zeros.
+    by q T_j - p T_i, which has the same rank and the same zeros. The other numbers are those of any
+    field that contains the rational numbers.
     """
     tensor, known = view_tensor(argument.view, entries)
     removals, nodes = argument.removals, argument.nodes
@@ -241,4 +242,4 @@ def subtracted(
 
 
 # not as `removals`, which may follow an unfolding, and whose values add
-KIND = Kind(Cases, lower=check_cases)
+KIND = Kind(Cases, lower=check_cases, below_complex=True)

@@ -99,4 +99,4 @@ def _plain(values: tuple[Fraction, ...]) -> list[int | Fraction]:
     return [x.numerator if x.denominator == 1 else x for x in values]
 
 
-KIND = Kind(Decomposition, upper=entries_of_terms, alone=True)
+KIND = Kind(Decomposition, upper=entries_of_terms, alone=True, above_rational=True)

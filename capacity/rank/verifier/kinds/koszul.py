@@ -62,6 +62,9 @@ def check_koszul(argument: Koszul, entries: Entries) -> Touched:
     which has the rank of x ^ . on wedge^p. This is C(a - 1, p) for a nonzero x: in a basis that
     begins with x, the p-subsets of the other a - 1 vectors survive. The rank modulo a prime is no
     larger than the rank.
+
+    All this holds over every field that contains the rational numbers. A minor of M that isn't 0
+    isn't 0 near X, so that the bound is one of the border rank.
     """
     entries.require_order_3()
     entries.require_mode(argument.mode)
@@ -88,4 +91,4 @@ def check_koszul(argument: Koszul, entries: Entries) -> Touched:
     return argument.view.indices
 
 
-KIND = Kind(Koszul, lower=check_koszul)
+KIND = Kind(Koszul, lower=check_koszul, below_complex=True, border=True)

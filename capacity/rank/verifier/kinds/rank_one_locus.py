@@ -57,7 +57,8 @@ def check_rank_one_locus(argument: RankOneLocus, entries: Entries) -> Touched:
     X_i = sum_r a_r[i] M_r with n matrices M_r of rank one, and the matrix of the a_r[i] has an
     inverse. So M_r = sum_i x_r[i] X_i, with vectors x_r that are a basis of R^n. The 2 x 2 minors
     of sum_i x[i] X_i are quadratic forms in x, and vanish at every x_r. If l^2 is a combination of
-    them, l vanishes at every x_r, so l = 0. Hence the rank is at least n + 1 if l isn't 0.
+    them, l vanishes at every x_r, so l = 0. Hence the rank is at least n + 1 if l isn't 0. R may be
+    any field that contains the rational numbers here.
     """
     entries.require_order_3()
     entries.require_mode(argument.mode)
@@ -137,4 +138,4 @@ def is_combination(Q: Indices, form: Indices) -> bool:
     return both.rank() == len(Q)
 
 
-KIND = Kind(RankOneLocus, lower=check_rank_one_locus)
+KIND = Kind(RankOneLocus, lower=check_rank_one_locus, below_complex=True)

@@ -46,7 +46,8 @@ def check_substitution(argument: Substitution, entries: Entries, before: Removed
     so the slices without T_i are a tensor of rank at most R - 1. The multiples are unknown. So the
     entries of T_j become unknown (are hidden) wherever T_i isn't known to be zero, and the others
     stay as they were. For the effective rank, the unobserved fibers are hidden from the start, and
-    so are those that slices removed `before` may have changed.
+    so are those that slices removed `before` may have changed. The coefficients may lie in any
+    field that contains the rational numbers.
     """
     require_removals(argument.view, argument.removals, entries, before)
 
@@ -56,4 +57,5 @@ KIND = Kind(
     lower=lambda argument, _entries: argument.view.indices,
     removals=check_substitution,
     adds=True,
+    below_complex=True,
 )

@@ -67,6 +67,9 @@ def check_unfolding(argument: Unfolding, entries: Entries) -> Touched:
     minor is expanded along rows or columns with a single nonzero entry, the pivot, among the
     remaining ones; each expansion leaves the pivot times a smaller determinant. In the end there
     are diagonal blocks with zeros below them, each nonsingular modulo a prime, hence nonsingular.
+    A determinant that isn't 0 is none in a larger field, nor in tensors near by: the bound holds
+    over every field that contains the rational numbers, and for the border rank.
+
     For the effective rank the mode is the last one and the columns are observed fibers, where every
     tensor that represents the facts has the same entries.
     """
@@ -150,4 +153,4 @@ def _check_blocks(
         )  # fmt: skip
 
 
-KIND = Kind(Unfolding, lower=check_unfolding, adds=True)
+KIND = Kind(Unfolding, lower=check_unfolding, adds=True, below_complex=True, border=True)

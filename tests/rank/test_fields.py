@@ -174,6 +174,18 @@ def test_certificates_say_their_field_and_are_read_back() -> None:
         verify(RankInterval(mixed), tensor)
 
 
+def test_certificates_of_tensors_name_modes_and_those_of_facts_roles() -> None:
+    tensor = w_state(3)
+    facts = Database.from_triples([("a", "p", "x"), ("a", "q", "y"), ("b", "p", "y")])
+    for of, names in ((tensor, {"indices"}), (facts, {"subjects", "predicates", "objects"})):
+        lower = rank_interval(of, methods=["substitution"]).certificates.lower
+        views = [one for one in lower.to_dict()["arguments"] if "bases" in one]
+        assert views
+        assert all(names <= set(one) for one in views)
+        assert all(not ({"indices", "subjects"} - names) & set(one) for one in views)
+        assert verify(Certificate.from_dict(lower.to_dict()), of).proved
+
+
 def test_wrong_fields_are_named() -> None:
     with pytest.raises(InvalidArgumentError, match="`field` must be"):
         rank_interval(w_state(3), field="F_2")  # type: ignore[arg-type]

@@ -22,11 +22,14 @@ MOST_DIGITS = 400
 FRACTION = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 
 
-def argument_to_dict(argument: Argument) -> dict[str, Any]:
-    """Write an argument as JSON-ready data."""
+def argument_to_dict(argument: Argument, *, of_facts: bool) -> dict[str, Any]:
+    """Write an argument as JSON-ready data; one about triples names subjects, and so on."""
     data: dict[str, Any] = {"kind": argument.kind}
     for name, form in argument.forms.items():
-        data |= _WRITERS.get(form, _plain)(name, getattr(argument, name))
+        if form == "view":
+            data |= _write_view(getattr(argument, name), of_facts=of_facts)
+        else:
+            data |= _WRITERS.get(form, _plain)(name, getattr(argument, name))
     return data
 
 
@@ -54,14 +57,14 @@ def _plain(name: str, value: Any) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else value}
 
 
-# names of the indices of the modes of a view of order 3; those of others are a list
+# names of the indices of the modes of a view of triples; those of other tensors are a list
 MODES_OF_3 = ("subjects", "predicates", "objects")
 
 
-def _write_view(_name: str, view: View) -> dict[str, Any]:
+def _write_view(view: View, *, of_facts: bool) -> dict[str, Any]:
     indices = [of.tolist() for of in view.indices]
     bases = [None if P is None else P.tolist() for P in view.bases]
-    if len(indices) == len(MODES_OF_3):
+    if of_facts and len(indices) == len(MODES_OF_3):
         return {**dict(zip(MODES_OF_3, indices, strict=True)), "bases": bases}
     return {"indices": indices, "bases": bases}
 
@@ -290,7 +293,6 @@ _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
 }
 # fields of the other forms are written as they are
 _WRITERS: dict[Form, Callable[[str, Any], dict[str, Any]]] = {
-    "view": _write_view,
     "factors": _write_factors,
     "terms": _write_terms,
     "polynomial": _write_polynomial,

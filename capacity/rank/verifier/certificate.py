@@ -108,7 +108,10 @@ class Certificate:
             "value": self.value,
             "by": self.by,
             **about,
-            "arguments": [argument_to_dict(argument) for argument in self.arguments],
+            "arguments": [
+                argument_to_dict(argument, of_facts=self.multi is not None)
+                for argument in self.arguments
+            ],
         }
 
     @classmethod

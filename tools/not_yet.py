@@ -15,6 +15,7 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LIST = "docs/not-yet.toml"
@@ -26,8 +27,8 @@ HEAD = f"""# Not yet
 
 {BEGIN}
 
-This page lists what the library doesn't do and what readers have looked for. A test runs a check of each
-sentence, so that the sentence goes when the feature comes.
+This page lists what the library doesn't do and what readers have looked for. A test checks each
+sentence against the library, so that the sentence goes when the feature comes.
 """
 
 
@@ -65,11 +66,11 @@ class Entry:
 def entries() -> list[Entry]:
     """The entries of the list, in its order."""
     table = tomllib.loads((ROOT / LIST).read_text(encoding="utf-8"))
-    return [
-        Entry(**{key: tuple(value) if isinstance(value, list) else value
-                 for key, value in entry.items()})
-        for entry in table["entry"]
-    ]  # fmt: skip
+    return [Entry(**{key: _frozen(value) for key, value in one.items()}) for one in table["entry"]]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def from_page(text: str, page: str) -> str:

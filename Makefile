@@ -95,6 +95,7 @@ check: $(VENV)/tests-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python tools/check_docstrings.py
+	$(BIN)/python tools/check_pages.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/nbstripout --verify notebooks/*.ipynb

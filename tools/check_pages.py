@@ -24,7 +24,8 @@ from tools.words import Place, places, text_of  # noqa: E402
 
 LEFT = ROOT / "tools" / "words_left.toml"
 HEAD = """# Words of tools/words.toml that are left, of each page and of the first lines of
-# docstrings of each room. `python tools/check_pages.py --lower` writes this file; numbers only fall.
+# docstrings of each room. `python tools/check_pages.py --lower` writes this file, and no number
+# may rise.
 """
 
 

@@ -340,5 +340,5 @@ def _checked(method: Method, found: Iterable[object]) -> Iterable[Finding]:
 
 
 def value_of(found: Finding) -> int:
-    """Return the bound that arguments give together, the sum of their values."""
+    """Return the bound that arguments prove together, the sum of their values."""
     return sum(argument.value for argument in found)

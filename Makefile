@@ -8,6 +8,7 @@
 # make test-full  laws with all their examples, and tests of minutes (by hand, before a release)
 # make bench      the headline figures of pace against their limits (five minutes)
 # make durations  what each quick test takes, on an idle machine: tests/durations.json
+# make release-check  sdist and wheel as they are published (docs/releasing.md)
 # They need Python >= 3.11 and make, and nothing else.
 
 PYTHON ?= python3
@@ -28,7 +29,8 @@ CORPUS := brickschema==0.8.0 buildingmotif==0.4.0 cwltool==3.3.20260925135507 li
 W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
-.PHONY: demo quick test test-quick test-rest test-full check verifier wheel-check triton-check conformance
+.PHONY: demo quick test test-quick test-rest test-full check verifier wheel-check release-check
+.PHONY: triton-check conformance
 .PHONY: peers bench durations
 .PHONY: soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
 .PHONY: experiments clean
@@ -95,6 +97,7 @@ check: $(VENV)/tests-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python tools/check_docstrings.py
+	$(BIN)/python tools/check_pages.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/nbstripout --verify notebooks/*.ipynb
@@ -110,6 +113,26 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
 	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
+
+# what is published, by hand: sdist and wheel, their metadata, the README's examples by the wheel with
+# all extras in an empty environment, and tests in the unpacked sdist
+RELEASE := build/release
+release-check:
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)/wheel $(RELEASE)/sdist
+	$(PYTHON) -m venv $(RELEASE)/tools
+	$(RELEASE)/tools/bin/python -m pip --disable-pip-version-check install --quiet build twine
+	$(RELEASE)/tools/bin/python -m build --outdir $(RELEASE)/dist .
+	$(RELEASE)/tools/bin/twine check --strict $(RELEASE)/dist/*
+	$(PYTHON) -m venv $(RELEASE)/env
+	$(RELEASE)/env/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt torch
+	$(RELEASE)/env/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt \
+		"$$(echo $(RELEASE)/dist/*.whl)[all]" pytest pytest-xdist pytest-timeout nbmake
+	cp -r README.md examples $(RELEASE)/wheel
+	cd $(RELEASE)/wheel && ../env/bin/python -m pytest -q -c /dev/null --rootdir . \
+		-o "doctest_optionflags=NORMALIZE_WHITESPACE ELLIPSIS" --doctest-glob=README.md README.md
+	tar xzf $(RELEASE)/dist/*.tar.gz -C $(RELEASE)/sdist --strip-components 1
+	cd $(RELEASE)/sdist && OMP_NUM_THREADS=1 ../env/bin/python -m pytest -q -n auto \
+		-m "not slow" tests/tensor tests/rank
 
 # the kernel for GPUs, without one: run by triton's interpreter, and compiled for three chips
 PROFILE ?= part

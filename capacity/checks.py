@@ -128,7 +128,7 @@ def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """Return the generator that a seed stands for; a generator stands for itself.
+    """Return the generator that a seed denotes; a generator is its own.
 
     Raises
     ------

@@ -43,7 +43,7 @@ class Converter:
     options: Mapping[str, object] = field(default_factory=dict)
 
     def takes(self, value: object) -> bool:
-        """Tell whether an object is of the kind."""
+        """Return whether an object is of the kind."""
         if self.having and hasattr(type(value), self.having):
             return True
         classes = tuple(one for one in self.types if isinstance(one, type))

@@ -82,7 +82,7 @@ class DatabaseFormatError(FormatError):
     of_row = of_width = False
 
     def about_row(self, *, width: bool = False) -> DatabaseFormatError:
-        """Say that it is about one row of a table."""
+        """State that it is about one row of a table."""
         self.of_row, self.of_width = True, width
         return self
 
@@ -194,7 +194,7 @@ class MultiValuedWarning(UserWarning):
 
 
 class AnnotationWarning(UserWarning):
-    """Some triples are about other facts, and were kept as they stand."""
+    """Some triples are about other facts, and were kept unchanged."""
 
 
 class SkippedLinesWarning(UserWarning):

@@ -100,14 +100,14 @@ class _Lines:
         pass
 
     def write(self) -> None:
-        """Write how far the work is, if it has said so."""
+        """Write how far the work is, if it has reported that."""
         if self._line:
             with suppress(OSError, ValueError):
                 print(visible(self._line), file=sys.stderr, flush=True)
 
 
 def _about(seconds: float) -> str:
-    """Say a duration in one unit."""
+    """Write a duration in one unit."""
     units = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
     unit, name = next(u for u in units if seconds > 1.5 * u[0] or u[0] == 1)
     return f"about {seconds / unit:.0f} {name}"

@@ -108,7 +108,7 @@ class Limits:
     def excess(
         self, *, rows: int = 0, cells: int = 0, grown: int = 0, text: int = 0, term: int = 0
     ) -> tuple[str, str] | None:
-        """Say which limit a file passes, and what to do; None if it passes none.
+        """Name the limit that a file passes, and what to do; None if it passes none.
 
         Parameters
         ----------

@@ -137,7 +137,7 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
 
 
 def advice_on_name(name: str, advice: str = "Give the path of a readable file.") -> str:
-    """Say what to do about a name that no file has; a URL and ``~`` have reasons of their own.
+    """Explain what to do about a name that no file has; a URL and ``~`` have reasons of their own.
 
     Examples
     --------

@@ -176,7 +176,7 @@ CHOSEN: dict[str, tuple[str, ...]] = {
         "at most 200 triples", "d_model up to 6", "up to 4 heads", "two to 15 subjects",
         "a pool of 0.4 to 1 times", "a share of 0.3 of", "about 1.8 times the rank bound",
         "a maximum of 2,000 epochs", "a constant layer scores 1", "Adam, 3e-2, cosine, beta2 = 0.9",
-        "at 0.5 two can", "so that 0.50 is told",
+        "at 0.5 two can",
     ),
     "facts/README.md": (
         "after 500, 2,000, 5,000 and 20,000 epochs", "After 2,000 plain epochs",

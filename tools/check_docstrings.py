@@ -4,7 +4,8 @@
 
 * A summary is one line and a sentence or a noun phrase of the field; it doesn't begin with a word
   such as "What" or "Of", which leaves the thing itself unnamed.
-* Phrases that only this house used for what the field has a term for are gone.
+* Words of tools/words.toml with `code = true` are in no line. tools/check_pages.py counts the
+  others in first lines.
 * A public function has a summary, Parameters, Returns, Raises where it raises, and an example that
   runs; numpydoc's own rules hold for it.
 * Raises names the library's errors and not the built-in ones that they derive from.
@@ -25,20 +26,13 @@ from pathlib import Path
 from numpydoc.validate import validate
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tools.words import words  # noqa: E402
+
 ROOMS = ("", "tensor", "database", "rank", "layer", "evaluator", "sweep", "transformer", "plots",
          "report", "testing")  # fmt: skip
 FIRST = {"What", "Whether", "Of", "Which", "How", "Who", "Whose", "That", "So", "From", "Where"}
-# the phrase, and the field's term for it
-PHRASES = {
-    r"left out\b": "omitted",
-    r"leaves? (it |them )?out\b": "omit",
-    r"says? how\b": "say what to do in the message itself",
-    r"\bat hand\b": "given, available",
-    r"\bputs? out\b": "output, return",
-    r"\bso many\b": "the number",
-    r"\bwhoever\b": "the caller, the user",
-    r"\bfor ever\b": "endlessly, or nothing",
-}
 # numpydoc's: summary, parameters and returns of functions
 RULES = {"GL08", "SS02", "SS03", "SS05", "SS06", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01",
          "RT03", "YD01", "EX01"}  # fmt: skip
@@ -47,15 +41,15 @@ BUILT_IN = re.compile(r"^\s*(ValueError|TypeError|KeyError|MemoryError|OSError|I
 
 
 def of_files(paths: list[Path]) -> Iterator[str]:
-    """Yield the faults of docstrings and phrases in some files."""
+    """Yield the faults of docstrings and words in some modules."""
+    refused = [word for word in words() if word.code]
     for path in paths:
         text = path.read_text(encoding="utf-8")
         for number, line in enumerate(text.splitlines(), start=1):
-            for phrase, term in PHRASES.items():
-                if re.search(phrase, line, re.IGNORECASE):
-                    yield f"{path.relative_to(ROOT)}:{number}: {phrase!r}: say {term}"
-        if path.suffix == ".py":
-            yield from _summaries(path, ast.parse(text))
+            for word in refused:
+                if word.pattern.search(line):
+                    yield f"{path.relative_to(ROOT)}:{number}: {word.word!r}: use {word.use}"
+        yield from _summaries(path, ast.parse(text))
 
 
 def _summaries(path: Path, tree: ast.Module) -> Iterator[str]:
@@ -120,16 +114,14 @@ def _raises(function: object) -> bool:
 def main() -> None:
     """Print what is wrong, a line each, and exit with 1 if there is anything."""
     given = [Path(one).resolve() for one in sys.argv[1:]]
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-    code = sorted((ROOT / "capacity").rglob("*.py"))
     files = [
         path
-        for path in (*code, *pages)
+        for path in sorted((ROOT / "capacity").rglob("*.py"))
         if not given or any(path == one or one in path.parents for one in given)
     ]
     wrong = [*of_files(files), *of_public_functions(files)]
     print("\n".join(wrong))
-    print(f"{len(wrong)} to mend in {len(files)} files")
+    print(f"{len(wrong)} to fix in {len(files)} files")
     sys.exit(bool(wrong))
 
 

@@ -40,11 +40,11 @@ which writes this page; the tests hold it to what they find (transformers {versi
 * **Identifiability**: ranks, nullities and unique rows of every head.
 * **Decomposition**: last embeddings are the sum of the four terms, to rounding.
 
-| family | pattern | identifiability | decomposition | said of it |
+| family | pattern | identifiability | decomposition | notes |
 |---|---|---|---|---|
 """
 FOOT = """
-Where the decomposition says no, the first two columns hold all the same. A *window* is a layer
+Where the decomposition isn't computed, the first two columns are still true. A *window* is a layer
 whose tokens attend to some of the others alone: in causal mode rows are projected onto the values
 that they may attend to. A *sink* takes weight from a row, and counts as one more column with values
 of 0. Where *logits aren't scale q k* (biases of positions, caps) `p4_excess` is missing, for it

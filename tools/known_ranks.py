@@ -43,7 +43,7 @@ TENSORS = """
 ## Tensors
 
 The tensors of [`capacity.tensor.KNOWN_RANKS`](api/capacity.tensor.md#known_ranks), with their ranks
-over the reals; their sources stand in `capacity/tensor/known.py`. Of some an interval is
+over the reals; their sources are in `capacity/tensor/known.py`. Of some an interval is
 known. [Bound the rank of your own tensor](how-to/own-tensor.md) begins with such a tensor.
 
 | tensor | shape | rank | quick | standard | lower by | upper by | source |

@@ -106,7 +106,7 @@ def _end_quickly() -> None:
 
 
 def _run_and_write(arguments: list[str], output: Output | None) -> int:
-    """Run, and tell if the output can't be written."""
+    """Run, and report if the output can't be written."""
     if output is None:
         # before the work, which would be lost; and files would be opened in its place
         _tell("standard output is closed. Send it to a file, or to /dev/null.")

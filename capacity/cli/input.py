@@ -74,18 +74,18 @@ class _Piped(io.BytesIO):
 
 
 def begins_as_tensor(raw: bytes) -> bool:
-    """Tell from the first bytes whether they are a tensor: an array, an archive of one, or .mtx."""
+    """Return whether the first bytes are of a tensor: an array, an archive of one, or .mtx."""
     archive = raw.startswith(ZIP) and b".npy" in raw[: 2**12]
     return archive or raw.startswith((MAGIC, MATRIX_MARKET))
 
 
 def is_name(file: Path) -> bool:
-    """Tell whether it is the name of a tensor and not of a file that there is."""
+    """Return whether it is the name of a tensor and not of a file that there is."""
     return is_named(os.fspath(file)) and not file.exists()
 
 
 def is_tensor(file: Path, format: str | None) -> bool:
-    """Tell from the format, or else from the file's name, whether it holds a tensor."""
+    """Return whether a file holds a tensor, by the format or else by its name."""
     if is_name(file):
         return True
     if format is not None:
@@ -101,7 +101,7 @@ def read_input(
     arity: int | None,
     chosen: Chosen,
 ) -> Input:
-    """Read the chosen facts, or a tensor if the file's name or its format says so.
+    """Read the chosen facts, or a tensor if the file's name or its format is that of one.
 
     Raises
     ------

@@ -173,7 +173,7 @@ def wrong_use(error: Any, arguments: Sequence[str], commands: Sequence[str]) -> 
 
 
 def _of_value(said: str, arguments: Sequence[str]) -> str:
-    """Say what a number must be, and what came in its place."""
+    """State what a number must be, and what was passed."""
     wrong = re.fullmatch(r"Invalid value for '(--[\w-]+)': Input should be (.*?)\.?", said)
     if wrong is None:
         return said

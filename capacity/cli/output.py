@@ -86,7 +86,7 @@ def plain(data: Any) -> Any:
 
 
 def new_folder(file: Path) -> str:
-    """Say that a file's folder is yet to be made; empty if it is there."""
+    """State that a file's folder will be made; empty if it is there."""
     return "" if file.parent.is_dir() else ", in a new folder"
 
 

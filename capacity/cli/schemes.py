@@ -21,7 +21,7 @@ _NAMED = re.compile(rb'"format"\s*:\s*"')
 
 
 def is_scheme(path: Path) -> bool:
-    """Tell whether a file is a scheme, by its name, and of JSON by its keys."""
+    """Return whether a file is a scheme, by its name, and of JSON by its keys."""
     from capacity.rank.schemes.format import format_of
     from capacity.rank.schemes.reading import MOST_BYTES
     from capacity.safe_files import read_file

@@ -217,7 +217,7 @@ ALL = Chosen({}, Selection())
 
 
 def with_selection(command: _Command) -> _Command:
-    """Give a command the options of reading and selecting in place of its parameter `chosen`."""
+    """Add the options of reading and selecting to a command, in place of its parameter `chosen`."""
     signature = inspect.signature(command, eval_str=True)
     parameters = [
         parameter
@@ -253,7 +253,7 @@ def load_chosen(
     multi: MultiPolicy | None,
     arity: int | None = None,
 ) -> Database:
-    """Read the chosen part of a file, and say on standard error what was omitted."""
+    """Read the chosen part of a file, and print on standard error what was omitted."""
     from capacity.database.io.readers import load
 
     db = load(file, format=format, arity=arity, multi=multi, **chosen.options())

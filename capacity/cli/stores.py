@@ -207,7 +207,7 @@ def _say_notes(counts: StoreCounts) -> None:
 
 
 def memory_needed(counts: StoreCounts) -> str:
-    """Say what needs the facts in memory, and how much of it."""
+    """State what needs the facts in memory, and how much memory that is."""
     from capacity.database.io.sparql.endpoints import is_address
 
     how = "load a file of them, without --out-of-core"
@@ -261,7 +261,7 @@ def _in_a_sentence(counts: StoreCounts) -> str:
 
 
 def print_description(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
-    """Print a row a predicate, in the keys of ``capacity describe``; None is for ranks."""
+    """Print one row per predicate, in the keys of ``capacity describe``; None is for ranks."""
     if not as_json:
         print(counts)
         print(f"\n  {memory_needed(counts)}")

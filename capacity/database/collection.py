@@ -32,7 +32,7 @@ def each_fact(db: Database) -> Iterator[tuple[Term, ...]]:
 
 
 def holds(db: Database, fact: object) -> bool:
-    """Tell whether a fact is in a database; a str stands for what it names, as in a lookup.
+    """Return whether a fact is in a database; a str denotes what it names, as in a lookup.
 
     Raises
     ------

@@ -263,7 +263,7 @@ class Database(Columns):
         return lookup(self, key)
 
     def describe(self) -> Description:
-        """Tell what the facts are made of; `capacity.rank.describe` has the errors.
+        """Describe what the facts are made of; `capacity.rank.describe` has the errors.
 
         Returns
         -------
@@ -292,7 +292,7 @@ class Database(Columns):
 
     @cached_property
     def labels(self) -> Mapping[Term, tuple[str, ...]]:
-        """Texts of the labels that the facts themselves give to tokens, in any language."""
+        """Texts of the labels that the facts themselves assign to tokens, in any language."""
         from capacity.database.choosing.lookup import labels_of
 
         return labels_of(self)
@@ -349,7 +349,7 @@ class Database(Columns):
         return sampled(self, n, seed)
 
     def to_frame(self, *, terms: TableTerms | None = None) -> pd.DataFrame:
-        """Write the facts as a DataFrame, a row a fact, by `capacity.database.to_pandas`.
+        """Write the facts as a DataFrame, one row per fact, by `capacity.database.to_pandas`.
 
         Parameters
         ----------

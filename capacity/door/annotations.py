@@ -219,7 +219,7 @@ def _elements_fit(value: Any, origin: type, inside: tuple[Any, ...]) -> bool:
 
 
 def in_words(kind: Any) -> str:
-    """Say what a type is.
+    """Describe a type.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def _answer_methods(kind: type) -> None:
 
 
 def _answering(function: Callable[..., Any], said: str, *, bound: bool = False) -> Any:
-    """Wrap a function, so that its wrong calls are told as errors of the library.
+    """Wrap a function, so that its wrong calls raise errors of the library.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def _misfit(
     *,
     bound: bool,
 ) -> str:
-    """Say which arguments a call lacks, or has beyond those of the function."""
+    """List the arguments that a call lacks, or has beyond those of the function."""
     parameters = list(signature.parameters.values())[bound:]
     names = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
     has = f"it has {', '.join(names)}" if names else "it has none"

@@ -14,7 +14,7 @@ _MOST, _DEEPEST = 1000, 4
 
 
 def oddity(value: object, *, depth: int = 0) -> str:
-    """Say what is odd about a value; nothing if nothing is.
+    """Describe what is odd about a value; nothing if nothing is.
 
     Examples
     --------

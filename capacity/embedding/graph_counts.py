@@ -96,7 +96,7 @@ class Counts(ABC):
     graph: QueryGraph
 
     def spend(self, steps: int, memory: int) -> None:
-        """Be told the steps and bytes of the work that follows; a search may take what it needs."""
+        """Note the steps and bytes of the work that follows; a search may take what it needs."""
         free(steps, memory)
 
     @property

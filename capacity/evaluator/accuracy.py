@@ -1,4 +1,4 @@
-"""Accuracies of a layer on a database, by argmax and by softmax >= tau, and a row a fact.
+"""Accuracies of a layer on a database, by argmax and by softmax >= tau, and one row per fact.
 
 For the logits z of the sentence (k, q) and its object v (Wong 2025, equations (11) to (14)):
 

@@ -127,7 +127,7 @@ class StoredBits:
 
 
 def stored_bits(layer: AttentionLayer, db: DatabaseLike) -> StoredBits:
-    """Measure how many bits of a database a layer stores, in both conventions.
+    """Measure how many bits of a database are stored by a layer, in both conventions.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def margins(logits: NDArray[np.floating], targets: NDArray[np.integer]) -> NDArr
 
 
 def smallest_scale(logits: NDArray[np.floating], targets: NDArray[np.integer], tau: float) -> float:
-    """Find the least c at which softmax(c z) gives all right candidates probability >= tau.
+    """Find the least c at which all right candidates have probability >= tau in softmax(c z).
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def _of_base(packages: dict[str, str | None]) -> list[str]:
 
 
 def _of_gpu(seen: Gpu, device: Device) -> list[str]:
-    """Say why a GPU that was asked for, or that has a driver, isn't usable."""
+    """Explain why a GPU that was asked for, or that has a driver, isn't usable."""
     if seen.usable or not (device == "cuda" or seen.driver):
         return []
     remedy = "Install a build of torch for CUDA, from https://pytorch.org/get-started/locally"

@@ -134,7 +134,7 @@ def _is_of_weights_alone(layer: AttentionLayer) -> bool:
 def recalled(
     z: NDArray[np.float64], targets: NDArray[np.integer], taus: Iterable[float]
 ) -> dict[Threshold, NDArray[np.bool_]]:
-    """Tell for each threshold which facts pass it: one definition for shares and for tables.
+    """Find for each threshold the facts that pass it: one definition for shares and for tables.
 
     Parameters
     ----------

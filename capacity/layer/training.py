@@ -112,7 +112,7 @@ def train(
 def _require_watched(
     watch_at: Collection[int], watch: Callable[[int, float], object] | None, engine: Engine
 ) -> None:
-    """Refuse epochs at which nobody would be told: an InvalidArgumentError."""
+    """Refuse epochs that nobody would see: an InvalidArgumentError."""
     for epoch in watch_at:
         require_integer("watch_at", epoch, least=0)
     if watch is None:

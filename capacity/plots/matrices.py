@@ -268,7 +268,7 @@ def number(x: float, most: float) -> str:
 
 
 def short(name: object) -> str:
-    """Cut a name that has no room beside a cell, as text that matplotlib draws as it stands.
+    """Cut a name that has no room beside a cell, as text that matplotlib draws unchanged.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The theme of every figure, and its file: fonts, colours that colour-blind readers tell apart.
+"""The theme of every figure, and its file: fonts, colours that colour-blind readers distinguish.
 
 The colours are seaborn's palette ``colorblind``; in one figure a colour stands for one thing. The
 same figure and versions of packages give the same file, byte for byte.
@@ -82,7 +82,7 @@ def canvas(
     axes: Sequence[Axes] | None = None,
     n_axes: int = 1,
 ) -> Figure:
-    """Return a new figure of a size, or that of the axes that a user gives.
+    """Return a new figure of a size, or that of the axes that a user passes.
 
     Parameters
     ----------

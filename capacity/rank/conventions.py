@@ -55,7 +55,7 @@ def of_transposed(matrix: NDArray[Any], sides: tuple[int, int]) -> NDArray[Any]:
 
 
 def transposed_product(sides: tuple[int, int], rank: int) -> str:
-    """Say that factors are those of the transposed product, and what makes them those of this."""
+    """State that factors are those of the transposed product, and what makes them those of this."""
     n, p = sides
     return (
         "but the factors are those of the transposed product, as AlphaTensor's files have it: "

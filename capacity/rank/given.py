@@ -50,7 +50,7 @@ def given_of(value: FactsOrTensor, call: str) -> Database | SparseTensor:
 
 
 def is_tensor(value: Any, call: str) -> bool:
-    """Tell whether an object is a tensor, and not facts.
+    """Return whether an object is a tensor, and not facts.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _is_array(array: Any, call: str) -> bool:
 
 
 def _is_nested(rows: Sequence[Any], call: str) -> bool:
-    """Tell whether lists hold numbers, at some depth, and not the terms of facts."""
+    """Return whether lists hold numbers, at some depth, and not the terms of facts."""
     first: Any = rows
     depth = 0
     while isinstance(first, list | tuple | np.ndarray) and len(first) and depth < _DEEPEST:

@@ -265,7 +265,7 @@ ABOVE = {
 
 
 def in_a_sentence(interval: RankInterval) -> str:
-    """Say where a rank lies, and in words what proves each end.
+    """State the interval of a rank, and in words what proves each end.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def in_a_sentence(interval: RankInterval) -> str:
 
 
 def _below(lower: Certificate) -> str:
-    """Say what bounds from below, in a sum if it is several arguments; 0 needs none."""
+    """State what bounds from below, in a sum if it is several arguments; 0 needs none."""
     said: dict[str, list[int]] = {}
     for argument in lower.arguments:
         if argument.value:
@@ -326,7 +326,7 @@ def _proving(argument: Argument, lower: Certificate) -> str:
 
 
 def _independent(argument: Unfolding, lower: Certificate) -> str:
-    """Say which slices are independent: those of tokens in a role, or of a mode."""
+    """Name the slices that are independent: those of tokens in a role, or of a mode."""
     facts = lower.multi is not None
     if sum(isinstance(one, Unfolding) * one.value for one in lower.arguments) == 1:
         return "there is a fact" if facts else "an entry isn't 0"
@@ -342,7 +342,7 @@ def _independent(argument: Unfolding, lower: Certificate) -> str:
 
 
 def _above(upper: Certificate) -> str:
-    """Say what bounds from above, in a sum if it is several arguments."""
+    """State what bounds from above, in a sum if it is several arguments."""
     facts = upper.multi is not None
     why: dict[str, int] = {}
     for one in upper.arguments:

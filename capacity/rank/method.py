@@ -351,5 +351,5 @@ def holds(found: Finding, side: Side, field: Field, *, border: bool = False) -> 
 
 
 def value_of(found: Finding) -> int:
-    """Return the bound that arguments give together, the sum of their values."""
+    """Return the bound that arguments prove together, the sum of their values."""
     return sum(argument.value for argument in found)

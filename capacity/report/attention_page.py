@@ -179,7 +179,7 @@ _NUMBERS = {
 
 
 def _heads(rows: pd.DataFrame, patterns: Sequence[Patterns], drawn: dict[Any, Any]) -> Table:
-    """One row a head: its pictures and numbers."""
+    """One row per head: its pictures and numbers."""
     kinds = [one.kind for one in patterns]
     shares = [
         Column(f"{kind} share", f"Share of squared standard attention that {kind} attention keeps.",

@@ -117,7 +117,7 @@ def sweep_report(folder: str | os.PathLike[str], *, tau: float = 0.95, seed: See
 
 
 def _provenance(held: Sequence[Mapping[str, Any]], runs: Any, recipes: Sequence[str]) -> Table:
-    """Versions and keys of each manifest, and what the runs say of themselves."""
+    """Versions and keys of each manifest, and what the runs record of themselves."""
     rows: list[tuple[str, Any]] = []
     for number, one in enumerate(held, start=1):
         which = f" ({number})" if len(held) > 1 else ""

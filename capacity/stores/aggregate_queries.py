@@ -1,4 +1,4 @@
-"""Aggregate queries of SPARQL: one for each number, and one with a row a predicate.
+"""Aggregate queries of SPARQL: one for each number, and one with one row per predicate.
 
 They use what SPARQL 1.1 has, and name the graphs that they are about themselves. What is counted
 are the different rows of a sub-select, for a union of graphs may match a fact several times.

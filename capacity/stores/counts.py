@@ -160,7 +160,7 @@ class StoreCounts:
 
     @property
     def reasons(self) -> tuple[str, str]:
-        """Sentences' ends that say which count proves each end of the interval."""
+        """Sentences' ends that name the count that proves each end of the interval."""
         lower, upper = self.lower_by, self.upper_by
         below = "there is a fact, so that the rank isn't 0"
         if lower != "facts":
@@ -179,7 +179,7 @@ class StoreCounts:
 
     @property
     def explanation(self) -> tuple[str, str]:
-        """Sentences that say which count proves each end of the interval."""
+        """Sentences that name the count that proves each end of the interval."""
         below, above = self.reasons
         return f"lower bound {self.lower:,}: {below}", f"upper bound {self.upper:,}: {above}"
 

@@ -42,7 +42,7 @@ _BLANK = f"in ({BLANK}, {TRIPLE_WITH_BLANK})"
 
 
 def count_keyed(db: Scratch, source: str, notes: tuple[str, ...]) -> StoreCounts:
-    """Count the facts whose keys stand in the table ``keyed`` (s, p, o), which goes.
+    """Count the facts whose keys are in the table ``keyed`` (s, p, o), which goes.
 
     Parameters
     ----------

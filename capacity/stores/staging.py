@@ -131,7 +131,7 @@ def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> tuple[
 
 
 def notes_on_comments(where: str, format: Format, reading: Reading) -> tuple[str, ...]:
-    """Say which lines of a table of text are recognised as comments."""
+    """List the lines of a table of text that are recognised as comments."""
     if format.kind != "table" or format.split is None:
         return ()
     text = uncommented(FileText(where, reading.limits), format, reading)
@@ -141,7 +141,7 @@ def notes_on_comments(where: str, format: Format, reading: Reading) -> tuple[str
 
 
 def format_of(where: str, reading: Reading) -> Format:
-    """Tell the format of a file, by its beginning and its end if nobody says it.
+    """Return the format of a file, by its beginning and its end if it isn't specified.
 
     Raises
     ------

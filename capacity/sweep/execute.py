@@ -166,7 +166,7 @@ def _is_new(folder: str | os.PathLike[str]) -> bool:
 
 
 def _prepare(device: str, number: int) -> None:
-    """Import in a worker what its tasks need, and give it one of the GPUs."""
+    """Import in a worker what its tasks need, and assign one of the GPUs to it."""
     if device == "cuda":
         import torch
 

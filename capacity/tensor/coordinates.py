@@ -197,7 +197,7 @@ def distinct(numbers: NDArray[_Integer]) -> NDArray[_Integer]:
 
 
 def stable_order(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Order the positions of numbers by them, equal ones as they stand.
+    """Order the positions of numbers by them, equal ones in their order.
 
     Sorting each number together with its position is several times as fast as `numpy.argsort`.
 

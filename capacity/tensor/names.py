@@ -1,4 +1,4 @@
-"""Named tensors: `matrices:3x3x3` and the like, which stand for files."""
+"""Named tensors: `matrices:3x3x3` and the like, which denote files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMED = re.compile(r"([A-Za-z][A-Za-z_-]+|[wW]):(|-?[0-9]{1,9}(?:[x,]-?[0-9]{1,
 
 @dataclass(frozen=True)
 class NamedTensor:
-    """A tensor of the literature that a name stands for, with its parameters.
+    """A tensor of the literature that a name denotes, with its parameters.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ NAMED: dict[str, NamedTensor] = {
 
 
 def is_named(name: str) -> bool:
-    """Tell whether a text has the form of a tensor's name, known or not.
+    """Return whether a text has the form of a tensor's name, known or not.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def is_named(name: str) -> bool:
 
 
 def named_tensor(name: str) -> SparseTensor:
-    """Return the tensor of a name, which stands for a file on the command line.
+    """Return the tensor of a name, which denotes a file on the command line.
 
     Parameters
     ----------

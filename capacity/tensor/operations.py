@@ -237,7 +237,7 @@ def _outer(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 def simple_tensor(*vectors: ArrayLike) -> SparseTensor:
-    """Outer product of integer vectors, a tensor of rank one unless a vector is zero.
+    """Outer product of integer vectors, a tensor of rank one if no vector is zero.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ def numbered(places: Indices, sides: Sequence[int]) -> Indices:
 
 
 def places_of(numbers: Indices, sides: Sequence[int]) -> Indices:
-    """Return the places that `numbered` gave some numbers, shape (n, k)."""
+    """Return the places to which `numbered` assigned some numbers, shape (n, k)."""
     places = np.zeros((len(numbers), len(sides)), np.int64)
     rest = numbers
     for column in range(len(sides) - 1, -1, -1):

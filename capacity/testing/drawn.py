@@ -132,7 +132,7 @@ def databases(
 
 @st.composite
 def hard_databases(draw: st.DrawFn) -> Database:
-    """Small databases whose rank unfoldings alone seldom give.
+    """Small databases whose rank unfoldings alone seldom prove.
 
     There are three to five subjects and three or four predicates. Either every pair has one of
     three objects, or about half of all triples with three or four objects are facts.

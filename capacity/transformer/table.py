@@ -70,7 +70,7 @@ def attention_table(captured: ActivationCache, effective: EffectiveAttention) ->
 
 
 def on_few_tokens(table: pd.DataFrame) -> str | None:
-    """Say what follows from few tokens for the heads of a model.
+    """State what follows from few tokens for the heads of a model.
 
     Parameters
     ----------

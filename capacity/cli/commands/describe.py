@@ -69,7 +69,7 @@ def describe(
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what a graph is made of: a row a predicate, what carries its size, and advice."""
+    """Describe a graph: one row per predicate, what carries its size, and advice."""
     if out is not None:
         # before the work, which would be lost
         require_table(out, "--out")

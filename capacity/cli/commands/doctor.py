@@ -30,7 +30,7 @@ def doctor(
     ] = "auto",
     as_json: Json = False,
 ) -> None:
-    """Tell what is installed, what is missing, and what may go wrong."""
+    """List what is installed, what is missing, and what may go wrong."""
     from capacity.installation.report import installation
 
     found = installation(device)

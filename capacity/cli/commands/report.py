@@ -135,7 +135,7 @@ def _refuse(about: str, options: Mapping[str, object]) -> None:
 
 
 def _is_model(folder: Path) -> bool:
-    """Tell whether save_pretrained wrote a folder: its config.json, and no manifest of a sweep."""
+    """Return whether save_pretrained wrote a folder: config.json, and no manifest of a sweep."""
     try:
         return (folder / "config.json").is_file() and not (folder / "manifest.json").exists()
     except OSError:

@@ -240,7 +240,7 @@ def _size(of: Database | SparseTensor) -> int:
 def _about(
     policy: str | None, of: Database | SparseTensor, every: Database | SparseTensor
 ) -> dict[str, Any]:
-    """Say what a certificate is about, in the keys of facts or of tensors."""
+    """Describe what a certificate is about, in the keys of facts or of tensors."""
     if not isinstance(every, Database):
         return {"entries": _size(every)}
     return {"multi": policy, "facts": _size(of), "of": _size(every)}

@@ -82,7 +82,7 @@ def rows_of(db: Database, selection: Selection) -> tuple[Mask, Selected]:
 
 
 def with_kinds(selected: Selected, whole: Database, part: Database) -> Selected:
-    """Add what all facts say of the predicates and classes of those that stay.
+    """Add what all facts state about the predicates and classes of those that stay.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def blank_rows(db: Database) -> Mask:
 
 
 def has_blank(term: Term) -> bool:
-    """Tell whether a term is a blank node, or a triple term with one."""
+    """Return whether a term is a blank node, or a triple term with one."""
     nested = term.kind == "triple" and "_:" in LITERAL_OR_IRI.sub("", term.text)
     return nested or term.kind == "blank"
 
@@ -146,7 +146,7 @@ def _exclude(db: Database, names: tuple[Any, ...]) -> Mask:
 
 
 def position_of(db: Database, name: Any, vocabulary: tuple[Term, ...], what: str) -> int:
-    """Find a term by any of its names, labels among them; `what` it is stands in messages.
+    """Find a term by any of its names, labels among them; `what` it is called in messages.
 
     Raises
     ------

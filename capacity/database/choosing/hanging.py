@@ -122,7 +122,7 @@ def _declared(db: Database) -> tuple[NDArray[np.bool_], ...]:
 
 
 def _is_expression(term: Term) -> bool:
-    """Tell whether a class is one of expressions and axioms, not of individuals."""
+    """Return whether a class is one of expressions and axioms, not of individuals."""
     return (
         term.kind == "iri"
         and term.text.startswith(SCHEMA_NAMESPACES)

@@ -82,7 +82,7 @@ def lookup(db: Database, key: tuple[object, ...]) -> Term:
 
 
 def _predicates_of(db: Database, subject: int) -> str:
-    """Say which predicates a subject has."""
+    """List the predicates of a subject."""
     mine = np.unique(db.triples[db.triples[:, 0] == subject, 1]).tolist()
     names = ", ".join(db.name(db.predicates[q]) for q in mine[:_MOST_NAMED])
     more = f" and {len(mine) - _MOST_NAMED} others" if len(mine) > _MOST_NAMED else ""

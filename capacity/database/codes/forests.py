@@ -180,7 +180,7 @@ def _without_circles(best: NDArray[np.int64]) -> NDArray[np.int64] | None:
 def _contracted(
     weights: NDArray[np.float64], best: NDArray[np.int64], merged: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], _Ends]:
-    """Weights among merged nodes, and the tail and head of the edge that each one stands for."""
+    """Weights among merged nodes, and the tail and head of the edge that each one denotes."""
     # entering a circle saves the edge that the circle has into the same node
     saved = np.where(np.bincount(merged)[merged] > 1, weights[best, np.arange(len(best))], 0.0)
     by_tail, tails = _lightest_rows(weights - saved, merged)

@@ -193,7 +193,7 @@ def bits_of_copies(cells: Cells, q: int) -> NDArray[np.float64]:
 
 
 def partition_bits(labels: NDArray[np.int64]) -> float:
-    """Bits that tell a partition of subjects: the number of classes, their sizes, the members.
+    """Bits that encode a partition of subjects: the number of classes, their sizes, the members.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Descriptions of facts: a row a predicate, what repeats, advice, and the VoID vocabulary."""
+"""Descriptions of facts: one row per predicate, what repeats, advice, and the VoID vocabulary."""

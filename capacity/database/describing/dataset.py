@@ -124,7 +124,7 @@ class Description:
         return tuple(sorted(self.predicates, key=lambda row: -getattr(row, name)))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table with a row a predicate, in their order, and the columns of the JSON.
+        """Return a table with one row per predicate, in their order, and the columns of the JSON.
 
         What a predicate repeats is a sentence, and an example its names with `` | `` between them.
         """
@@ -146,7 +146,7 @@ class Description:
 
 
 def describe(db: DatabaseLike) -> Description:
-    """Describe a database: a row a predicate, the rank that each carries, and advice.
+    """Describe a database: one row per predicate, the rank that each carries, and advice.
 
     The rank of a predicate is that of the matrix of its subjects and objects, which is exact and
     quick. Shares are of the sum of these ranks, one of three upper bounds of the rank of the whole;

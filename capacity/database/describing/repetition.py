@@ -45,7 +45,7 @@ class Repetition:
 
 
 def repetitions(db: Database) -> list[Repetition | None] | None:
-    """Find the predicate that each one shares most pairs with, as it stands or inverted.
+    """Find the predicate that each one shares most pairs with, unchanged or inverted.
 
     Of predicates that share as many, the first is named, and those that aren't inverted come
     before the others.

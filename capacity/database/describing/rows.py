@@ -73,7 +73,7 @@ class PredicateRow(PredicateFacts):
         return 1 < self.facts == self.subjects == self.objects
 
     def in_words(self) -> str:
-        """Say what it repeats of another predicate; empty if that is little."""
+        """Describe what it repeats of another predicate; empty if that is little."""
         found = self.repeats
         if found is None or found.facts < WORTH_SAYING * self.facts:
             return ""

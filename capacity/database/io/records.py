@@ -164,7 +164,7 @@ def parse_records(
 
 
 def is_records(head: FileHead) -> bool:
-    """Tell whether a text begins with an object that is a row: no key of JSON-LD, and no IRI.
+    """Return whether a text begins with an object that is a row: no key of JSON-LD, and no IRI.
 
     Examples
     --------

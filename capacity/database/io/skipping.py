@@ -1,4 +1,4 @@
-"""Lines that can't be read, omitted up to a number that the user says (`skip_errors`).
+"""Lines that can't be read, omitted up to a number that the user sets (`skip_errors`).
 
 A format of lines, N-Triples, N-Quads, TSV or CSV, has a fact in each line, so that a broken one
 says nothing of the others. *Broken* is a line that isn't UTF-8; of N-Triples and N-Quads one that
@@ -145,7 +145,7 @@ def found_by(error: DatabaseFormatError, data: bytes, format: str, most: int) ->
 
 
 def _is_record(line: bytes) -> bool:
-    """Tell whether a line of CSV is a row by itself, and no part of one over several lines."""
+    """Return whether a line of CSV is a row by itself, and no part of one over several lines."""
     try:
         return len(list(csv.reader([line.decode()], strict=True))) == 1
     except (csv.Error, UnicodeDecodeError):
@@ -158,7 +158,7 @@ def tell(name: str, broken: Iterable[Broken]) -> None:
 
 
 def in_words(name: str, broken: list[Broken]) -> str:
-    """Say the number of lines that are omitted, and what is wrong with the first ones."""
+    """State the number of lines that are omitted, and what is wrong with the first ones."""
     n = len(broken)
     first = "; ".join(f"line {line}: {reason:.120}" for line, reason in broken[:_TOLD])
     more = f"; and {n - _TOLD:,} others" if n > _TOLD else ""

@@ -42,7 +42,7 @@ def blank_names(terms: Iterable[Term]) -> list[str]:
 
 
 def rename_blank_nodes(term: Term, names: Mapping[str, str]) -> Term:
-    """Give the blank nodes of a term other names.
+    """Rename the blank nodes of a term.
 
     Examples
     --------

@@ -29,7 +29,7 @@ _TRIPLES = re.compile(r'"(?:[^"\\]|\\.)*+"|<(?!<)[^<>]*+>|(<<\()|(\)>>)')
 
 
 def is_blank_name(name: str) -> bool:
-    """Tell whether a blank node can have a name in every format.
+    """Return whether a blank node can have a name in every format.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def is_blank_name(name: str) -> bool:
 
 
 def lacks_language(datatype: str, language: str) -> bool:
-    """Tell whether a literal is of a datatype that needs a language, and has none.
+    """Return whether a literal is of a datatype that needs a language, and has none.
 
     Examples
     --------

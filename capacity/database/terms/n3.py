@@ -32,7 +32,7 @@ _BEGINS = re.compile(rf"{_STRING}|(<<\()")
 
 
 def is_term(cell: str) -> bool:
-    """Tell whether a cell has the form of one N-Triples term.
+    """Return whether a cell has the form of one N-Triples term.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def node_of(term: Term) -> object:
 
 
 def _may_be(term: Term) -> bool:
-    """Tell whether a term may be one of RDF, as far as nodes of pyoxigraph don't say."""
+    """Return whether a term may be one of RDF, as far as nodes of pyoxigraph don't show."""
     if term.kind == "blank":
         return is_blank_name(term.text)
     if term.kind == "literal":

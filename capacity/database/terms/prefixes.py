@@ -140,7 +140,7 @@ def shown_prefixes(declared: Mapping[str, str], namespaces: Iterable[str] = ()) 
 
 
 def namespaces_of(prefix: str, declared: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the namespaces that a prefix stands for; none if it is unknown.
+    """Return the namespaces that a prefix denotes; none if it is unknown.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def namespaces_of(prefix: str, declared: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def expanded(name: object, declared: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the IRIs that a prefixed name may stand for; none if its prefix is unknown.
+    """Return the IRIs that a prefixed name may denote; none if its prefix is unknown.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def expanded(name: object, declared: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def prefix_hint(name: object, declared: Mapping[str, str]) -> str:
-    """Say that the prefix of a name is unknown, with the nearest; empty if it is known or none.
+    """State that the prefix of a name is unknown, with the nearest; empty if it is known or none.
 
     Examples
     --------

@@ -120,7 +120,7 @@ def _row(one: Dimension, width: int, db: Database, graph: QueryGraph) -> str:
 
 
 def reason_in_words(one: Dimension, db: Database, graph: QueryGraph | None = None) -> str:
-    """Say why a dimension is enough, or why none is or is known to be.
+    """Explain why a dimension is enough, or why none is or is known to be.
 
     Parameters
     ----------

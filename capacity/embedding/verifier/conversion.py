@@ -45,7 +45,7 @@ LARGEST = 2**31
 
 
 def require_claim(found: Dimension) -> None:
-    """End the check unless a claim says what it is about: family, task, and shared or not."""
+    """End the check unless a claim names what it is about: family, task, and shared or not."""
     for name in ("model", "task", "facts_sha256", "multi"):
         require(type(getattr(found, name)) is str, f"`{name}` must be a text")
     require(type(found.shared) is bool, "`shared` must be true or false")

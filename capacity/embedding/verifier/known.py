@@ -1,4 +1,4 @@
-"""Bounds of a dimension that have no certificate: what the theorems give, counted again.
+"""Bounds of a dimension that have no certificate: what the theorems prove, counted again.
 
 The rank and the effective rank are what certificates prove of them, which `capacity.rank.verifier`
 has checked, or at least the trivial: a simple tensor for each fact. Nothing is searched, so that no
@@ -112,7 +112,7 @@ def check_counts(claim: Dimension, known: Known) -> None:
 
 
 def check_estimate(claimed: Estimate | None, known: Known) -> None:
-    """End the check unless an estimate is what it is said to be."""
+    """End the check unless an estimate is what it is claimed to be."""
     if claimed is None:
         return
     known.spend(REASON + FACT * known.graph.n_facts, FACT_BYTES * known.graph.n_facts)

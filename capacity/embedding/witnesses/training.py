@@ -214,7 +214,7 @@ def least_witness(
 def trained(
     graph: QueryGraph, model: str, asked: Asked, d: int, *, steps: int, seed: int
 ) -> Witness | None:
-    """Train a model until its integer factors do what is asked, or give up."""
+    """Train a model until its integer factors do what is asked, or stop."""
     form = FORMS[model]
     rows = rows_of(graph, asked.queries, entities=form.entities)
     generator = torch.Generator().manual_seed(seed)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @briefly_shown
 @dataclass(frozen=True)
 class Workload:
-    """Description of a training, by which engines tell if they can do it, and for how long.
+    """Description of a training, by which engines decide if they can do it, and for how long.
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ def recorded_epochs(n_epochs: int) -> NDArray[np.int64]:
 
 
 class Recorder:
-    """The curve of a training that goes on, in arrays that a snapshot can hold.
+    """The curve of a training that continues, in arrays that a snapshot can hold.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Recorder:
         return math.nan if i < 0 else float(self.losses[i])
 
     def history(self, epoch: int, loss: float, share: float) -> History:
-        """Return the curve up to the end of training, with what the final weights give."""
+        """Return the curve up to the end of training, with the values at the final weights."""
         n = self._n_before(epoch)
         return History(
             (*self.epochs[:n].tolist(), epoch),
@@ -167,7 +167,7 @@ class Recorder:
 
 
 class Curves:
-    """The curves of many trainings that go on together.
+    """The curves of many trainings that continue together.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class Curves:
         losses: Sequence[float] | NDArray[Any],
         shares: Sequence[float] | NDArray[Any],
     ) -> list[History]:
-        """Return the curves up to the end of each training, with what the final weights give."""
+        """Return the curves up to the end of each training, with values at the final weights."""
         whole = tuple(self._epochs.tolist())
         ends = self._epochs.searchsorted(epochs).tolist()
         # one tuple for all trainings of one length

@@ -156,7 +156,7 @@ class Recipe:
         Tokens that the loss predicts: predicate and object, or the object alone.
     stop_tau : float
         Stop once the probability of every fact's object reaches this, strictly between 0.5 and 1;
-        0: never stop early. In float32 no engine tells 1 - 1e-6 from 1.
+        0: never stop early. In float32 no engine distinguishes 1 - 1e-6 from 1.
     init : {'paper'}
         Distribution of the initial weights, that of `AttentionLayer`.
     frozen : tuple of str

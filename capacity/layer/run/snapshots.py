@@ -74,7 +74,7 @@ class Snapshots:
     def telling(
         self, tell: Callable[[int, float], object], *, at: Collection[int] = ()
     ) -> Snapshots:
-        """Return the same snapshots, which also tell the number of epochs done and the loss."""
+        """Return the same snapshots, which also report the number of epochs done and the loss."""
         before = self._tell
 
         def both(epoch: int, loss: float) -> None:
@@ -184,7 +184,7 @@ NO_SNAPSHOTS = Snapshots(None, "")
 
 
 def _is_stored(body: memoryview) -> bool:
-    """Tell if no member is compressed, as in what `Snapshots` writes.
+    """Return whether no member is compressed, as in what `Snapshots` writes.
 
     A compressed one may stand for far more than the file holds.
     """

@@ -39,7 +39,7 @@ class ExactTerms(NamedTuple):
 def explicit_terms(
     tensor: Indices, fit: Fit, *, observed: Mask | None = None, work: Work | None = None
 ) -> ExactTerms | None:
-    """Turn a numerical decomposition into an exact one over a real number field.
+    """Turn a numerical decomposition into an exact decomposition over a real number field.
 
     Parameters
     ----------

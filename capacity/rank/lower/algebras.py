@@ -57,7 +57,7 @@ def algebras(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def _regular(T: np.ndarray, vector: np.ndarray, mode: int) -> bool:
-    """Return True if a combination of slices is nonsingular, as far as floating point can tell."""
+    """Return True if a combination of slices is nonsingular, as far as floating point can show."""
     return np.linalg.matrix_rank(np.tensordot(vector, T, (0, mode))) == len(vector)
 
 

@@ -85,7 +85,7 @@ def _wedges(n: int, p: int) -> tuple[Indices, Indices, Indices, Indices]:
 def best_flattening(
     tensor: NDArray[np.integer], *, seed: int, work: int, above: int = 0, enough: int | None = None
 ) -> tuple[int, int, int, Indices] | None:
-    """Find the mode, the projection and the p that give the largest bound.
+    """Find the mode, the projection and the p of the largest bound.
 
     The smallest flattenings are tried first, and those whose shape allows no larger bound than the
     best so far are skipped. Almost all projections to a given dimension give the same rank, so one
@@ -137,7 +137,7 @@ def best_flattening(
 
 
 def highest_bound(shape: tuple[int, ...]) -> int:
-    """Largest lower bound that unfoldings or the tried Koszul flattenings can give for a shape."""
+    """Largest lower bound that unfoldings or the tried Koszul flattenings can prove for a shape."""
     unfoldings = (min(n, math.prod(shape) // n) for n in shape)
     return max([*unfoldings, *(limit for _, limit, *_ in _flattenings(shape))])
 

@@ -199,7 +199,7 @@ def _independent_rows(M: Indices) -> list[int]:
 def terms_of(
     basis: list[Completion], shape: tuple[int, ...], mode: int, budget: CheckBudget
 ) -> tuple[Term, ...]:
-    """Write the sum of simple tensors that n completions give, whose entries are a basis.
+    """Write the sum of simple tensors that n completions yield, whose entries are a basis.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Peeled:
     fibers: dict[tuple[int, int], dict[int, int]]
 
     def minor(self) -> Unfolding:
-        """Minor of the unfolding that the removed slices give: a pivot is alone in its row.
+        """Minor of the unfolding that the removed slices yield: a pivot is alone in its row.
 
         A slice's entries in fibers of slices removed earlier lie in earlier columns.
         """

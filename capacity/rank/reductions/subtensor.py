@@ -171,7 +171,7 @@ def _mode(argument: Any) -> int:
 @briefly_shown
 @dataclass(frozen=True)
 class Core:
-    """A concise core, with the coefficients that give the whole tensor back.
+    """A concise core, with the coefficients that yield the whole tensor again.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class SchemeFile:
     def error(
         self, reason: object, *, line: int | None = None, advice: str = ADVICE
     ) -> DecompositionFormatError:
-        """Make the error that says what is wrong with the file, and in which line."""
+        """Make the error that states what is wrong with the file, and in which line."""
         return DecompositionFormatError(
             self.name, str(reason), format=self.format, line=line, advice=advice
         )
@@ -190,7 +190,7 @@ def format_named(name: str) -> SchemeFormat:
 
 
 def format_of(name: str) -> SchemeFormat | None:
-    """Return the format that the end of a file's name tells; None if it tells none."""
+    """Return the format that the end of a file's name denotes; None if it denotes none."""
     plain = name.lower().removesuffix(".gz")
     fitting = [
         (len(suffix), one)

@@ -173,7 +173,7 @@ def product_of(tokens: list[Token]) -> list[Form]:
 
 
 def grouped_by_letter(tokens: Sequence[Token]) -> list[Form]:
-    """Read a product whose brackets aren't balanced, as some published ones: letters tell factors.
+    """Read a product of unbalanced brackets, as some published ones: letters denote factors.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def places(names: Iterable[Name], columns: int | None = None) -> dict[Name, tupl
 
 
 def _skips(digits: Sequence[str]) -> bool:
-    """Tell whether two digits are one number: one ends in 0, and none begins with it."""
+    """Return whether two digits are one number: one ends in 0, and none begins with it."""
     return any(d[-1] == "0" for d in digits) and not any(d[0] == "0" for d in digits)
 
 

@@ -31,7 +31,7 @@ COMPLEX = "it is a complex scheme, and only decompositions over the rationals ar
 
 
 class NotRationalError(Exception):
-    """A number isn't one of a decomposition over the rationals; a reader says where."""
+    """A number isn't one of a decomposition over the rationals; a reader adds the place."""
 
 
 def rational(value: object) -> Rational:

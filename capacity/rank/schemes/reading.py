@@ -101,7 +101,7 @@ def read_scheme(
     max_bytes: int = MOST_BYTES,
     max_cells: int | None = None,
 ) -> tuple[Factors, bool]:
-    """Read a decomposition as `read_decomposition` does, and tell whether C was transposed."""
+    """Read a decomposition as `read_decomposition` does, and return whether C was transposed."""
     paths = [path] if isinstance(path, str | os.PathLike) else path
     if not isinstance(paths, Sequence) or not paths:
         raise InvalidTypeError(f"A scheme must be named by a path, or several; got {shown(path)}.")

@@ -44,7 +44,7 @@ def below(ledger: RankLedger) -> tuple[Indices, Words, dict[int, Finding]]:
 
 
 def above(ledger: RankLedger) -> Words:
-    """Return the name of the method that gives each component's upper bound."""
+    """Return the name of the method that proves each component's upper bound."""
     rests_on = np.full(len(ledger.upper), "slices", dtype=object)
     if ledger.cover is not None:
         slices = ledger.bounds.slices_by_component.min(axis=1)

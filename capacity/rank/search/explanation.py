@@ -68,7 +68,7 @@ class Open:
 
 
 def contributions(values: Indices, methods: Words) -> str:
-    """List the share of a bound that each method gives, with its number of components.
+    """List the share of a bound that each method proves, with its number of components.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def search(ledger: Ledger, methods: Sequence[Method], progress: Progress | None)
 
 
 def _plan(ledger: Ledger, methods: Sequence[Method]) -> str:
-    """Name the methods that will be tried, as things stand, and the most work they may take."""
+    """Name the methods that will be tried, at present, and the most work they may take."""
     works = {
         method.name: sum(
             goal.work

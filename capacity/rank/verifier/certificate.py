@@ -202,7 +202,7 @@ class TwoEnds(Protocol):
 def each_certificate(
     given: Certificate | TwoEnds | Iterable[Certificate],
 ) -> tuple[Certificate, ...]:
-    """Return the certificates that an argument stands for, at least one.
+    """Return the certificates that an argument contains, at least one.
 
     Raises
     ------

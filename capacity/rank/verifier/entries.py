@@ -101,7 +101,7 @@ class Entries:
         return component_labels(self._tensor)
 
     def among(self, indices: Sequence[Indices | None]) -> Indices:
-        """Rows of the entries within some indices of each mode; None stands for all indices.
+        """Rows of the entries within some indices of each mode; None denotes all indices.
 
         The search starts from the mode that leaves the fewest entries.
         """
@@ -159,7 +159,7 @@ class Entries:
         return np.sort(found)
 
     def given(self, rows: Indices) -> Given:
-        """Return the contribution of an argument that gives some entries of T themselves."""
+        """Return the contribution of an argument that contains some entries of T themselves."""
         return Given(rows, self.values[rows])
 
     @cached_property

@@ -167,7 +167,7 @@ def read_claims(
 
 
 def _reason(error: Exception) -> str:
-    """Say why a file holds no claims, without the words of Python's errors."""
+    """Explain why a file holds no claims, without the words of Python's errors."""
     if isinstance(error, CertificateError):
         return str(error)
     if isinstance(error, json.JSONDecodeError):

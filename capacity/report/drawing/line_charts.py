@@ -14,7 +14,7 @@ _FAR = 10.0
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a curve: its numbers, with the ends of its interval, and what it says."""
+    """A point of a curve: its numbers, with the ends of its interval, and its text."""
 
     x: float
     y: float
@@ -25,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Dot:
-    """A mark of a chart in pixels, with its radius, its colour if it has one, and what it says."""
+    """A mark of a chart in pixels, with its radius, its colour if it has one, and its text."""
 
     x: float
     y: float

@@ -130,7 +130,7 @@ class _File:
 
     @classmethod
     def read(cls, where: str, reading: Reading) -> _File:
-        """Read what the file says of itself."""
+        """Read what the file contains about itself."""
         of = parquet_table(where, reading, lambda *_: None)
         layout = layout_of(of.table, of.options)
         if layout.doubt is not None:
@@ -149,7 +149,7 @@ class _File:
             yield Part(where, group, columns, number, variables, most)
 
     def form(self, found: Sequence[Survey]) -> str:
-        """Tell the form of the cells, or raise what is wrong with them."""
+        """Return the form of the cells, or raise what is wrong with them."""
         table, terms = self.of.table, self.of.options.terms
         if any(one.missing for one in found):
             # the first of them raises it
@@ -231,7 +231,7 @@ def _require_library(client: Any, scheduler: str) -> None:
 
 
 def _forms(cluster: Cluster, files: Mapping[str, _File], parts: Sequence[Part]) -> list[str]:
-    """Tell the form of the cells of each part: that of its file, or keys where it is loaded."""
+    """Return the form of the cells of each part: that of its file, or keys where it is loaded."""
     surveys: dict[str, list[Survey]] = {name: [] for name in files}
     asked = [part for part in parts if part.path in files]
     for part, found in zip(asked, cluster.map(survey, asked), strict=True):

@@ -68,7 +68,7 @@ class Omission:
         return without(lines, [line - before for line, _ in fresh])
 
     def notes(self, name: str) -> tuple[str, ...]:
-        """Say what was omitted, if anything was."""
+        """State what was omitted, if anything was."""
         return (in_words(name, self.found),) if self.found else ()
 
 
@@ -137,7 +137,7 @@ class Source(Protocol):
     def limits(self) -> Limits: ...  # noqa: D102
 
     def opened(self) -> AbstractContextManager[tuple[Iterator[ox.Quad], Told]]:
-        """Parse it; with a function that tells what is read, how much of it, and of how much."""
+        """Parse it; with a function that reports what is read, how much of it, and of how much."""
         ...
 
     def error(self, error: Exception) -> DatabaseFormatError:
@@ -232,7 +232,7 @@ class WholeText:
         return broken(self.content, self.format.name, error)
 
     def names_of(self, graphs: Sequence[object]) -> list[str]:
-        """Name graphs by the labels that stand in the text."""
+        """Name graphs by the labels in the text."""
         return graph_names(graphs, self.data)
 
 

@@ -70,7 +70,7 @@ def keys_of_nodes(nodes: Iterable[object], file: int | None = None) -> list[str]
 
 
 def is_key(cell: str) -> bool:
-    """Tell whether a cell is plainly a term that is its own key; others have to be parsed.
+    """Return whether a cell is plainly a term that is its own key; others have to be parsed.
 
     Examples
     --------

@@ -130,7 +130,7 @@ class Stream(io.RawIOBase):
 
 
 class FileText:
-    """The text of a file, which is read anew each time it is asked for; a `Text`.
+    """The text of a file, which is read again each time it is asked for; a `Text`.
 
     Attributes
     ----------

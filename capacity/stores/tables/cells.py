@@ -131,7 +131,7 @@ def _different(db: Scratch) -> Iterator[list[str]]:
 
 
 def _recognised(db: Scratch, of: TableFile, layout: Layout) -> str:
-    """Tell the form of the cells, or raise if they may be terms and may be labels."""
+    """Return the form of the cells, or raise if they may be terms and may be labels."""
     form = recognised(cell for cells in _different(db) for cell in cells)
     if form is not None:
         return form
@@ -192,7 +192,7 @@ def wrong_cell(of: TableFile, layout: Layout, full: dict[str, str]) -> Exception
 
 
 def reason_against(text: str) -> str:
-    """Say why a text is no term of N-Triples; empty if it is one."""
+    """Explain why a text is no term of N-Triples; empty if it is one."""
     try:
         parse_n3([text])
     except ValueError as error:

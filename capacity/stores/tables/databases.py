@@ -170,7 +170,7 @@ def _lengths(con: duckdb.DuckDBPyConnection, of: str, names: list[str]) -> tuple
 def _find_table(
     con: duckdb.DuckDBPyConnection, where: str, name: str | None, *, views: bool
 ) -> tuple[str, str, bool]:
-    """Find a table by its name, or that of its schema, a dot and its name; tell if it is a view."""
+    """Find a table by its name, or by schema, dot and name; return whether it is a view, too."""
     every = con.execute(
         "select table_schema, table_name, table_type = 'VIEW' from information_schema.tables "
         "where table_catalog = current_database() order by all"
@@ -195,5 +195,5 @@ def _find_table(
 
 
 def _identifier(name: str) -> str:
-    """Quote a name that the database itself has told, as SQL says."""
+    """Quote a name that the database itself has returned, as SQL requires."""
     return '"' + name.replace('"', '""') + '"'

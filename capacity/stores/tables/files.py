@@ -43,7 +43,7 @@ _LABEL = "="
 
 
 class Rows(Sequence[Row]):
-    """Rows of a file, which is read anew for each pass over them.
+    """Rows of a file, which is read again for each pass over them.
 
     Parameters
     ----------

@@ -323,7 +323,7 @@ def _combined(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _no_layer(sizes: Mapping[str, Any]) -> str:
-    """Say why a combination of sizes is no layer; nothing if it is one."""
+    """Explain why a combination of sizes is no layer; nothing if it is one."""
     heads = [sizes[name] for name in HEAD_SIZES]
     if None in heads and sizes["d_model"] % sizes["n_heads"]:
         return UNEVEN

@@ -66,14 +66,14 @@ _SECTIONS: tuple[tuple[str, type, str], ...] = (
         LayerConfig,
         "Each key takes a list of values, and every combination with d_head_qk, d_head_vo <= "
         "d_model is a layer; where one of these is omitted, every combination whose n_heads "
-        "divides d_model. `--dry-run` tells how many others there are. `n_positions` is 0 or at "
+        "divides d_model. `--dry-run` prints the number of others. `n_positions` is 0 or at "
         "least 2, the length of a query (subject, predicate).",
     ),
     ("`[runs]`", Runs, ""),
     (
         "`[recipe]`",
         Recipe,
-        "Several `[[recipe]]` sections give several recipes, all trained from the same initial "
+        "With several `[[recipe]]` sections, all recipes are trained from the same initial "
         "weights.",
     ),
     (

@@ -102,7 +102,7 @@ class DatabaseFile:
         union of all.
     schema, literals, annotations, blank_nodes : {'keep', 'drop'}
         Facts of that kind, as `Selection` has it. All criteria that select facts are applied before
-        the policy, and ``--dry-run`` tells what each omits.
+        the policy, and ``--dry-run`` prints what each omits.
     predicates, exclude : list of str
         The only predicates to keep, and those to drop: IRIs, prefixed names, local names or labels.
     namespaces : list of str

@@ -171,7 +171,7 @@ def _configs(held: Mapping[str, Any], plan: Plan) -> list[Mapping[str, Any]]:
 
 
 def _differences(held: Mapping[str, Any], plan: Plan) -> str:
-    """Say what differs of the plan of a folder and of another: keys, or else facts of files."""
+    """List what differs of the plan of a folder and of another: keys, or else facts of files."""
     there, here = (_values(config) for config in (held.get("config", {}), plan.config))
     keys = [key for key in dict.fromkeys((*there, *here)) if there.get(key) != here.get(key)]
     # those first in which values are missing, and not only added

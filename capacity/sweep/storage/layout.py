@@ -38,7 +38,7 @@ def ranks_name(facts_sha256: str) -> str:
 
 
 def snapshot_name(run_key: str) -> str:
-    """Name of the file in DIR/unfinished from which a start of a run goes on."""
+    """Name of the file in DIR/unfinished from which a start of a run continues."""
     return f"{run_key}.npz"
 
 
@@ -48,7 +48,7 @@ def starts_name(run_key: str) -> str:
 
 
 def names_of_run(run_key: str) -> set[str]:
-    """Names of all files in DIR/unfinished from which a run goes on."""
+    """Names of all files in DIR/unfinished from which a run continues."""
     return {snapshot_name(run_key), starts_name(run_key)}
 
 

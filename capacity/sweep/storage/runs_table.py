@@ -42,7 +42,7 @@ MAX_BYTES = 2**30
 
 
 def table_of_rows(rows: Iterable[Row], schema: pa.Schema = RUNS_SCHEMA) -> pa.Table:
-    """Table of rows, sorted by key; every NaN has the same bits, as files don't tell them apart.
+    """Table of rows, sorted by key; every NaN has the same bits, as files don't distinguish them.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def _recalled(run: Run, folder: Path | None) -> Kept | None:
 
 
 def _write(folder: Path, run: Run, kept: Kept) -> None:
-    """Write what came of a run's starts; if that fails, the run goes on without."""
+    """Write what came of a run's starts; if that fails, the run continues without."""
     training = {name: getattr(kept.training, name) for name in _OUTCOME}
     content = {
         "run_key": run.key,

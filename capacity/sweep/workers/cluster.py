@@ -136,7 +136,7 @@ def _completed(coming: Any, client: Any) -> Iterator[Any]:
 
 
 def _outcome(future: Any, name: Hashable, client: Any) -> Outcome:
-    """Outcome of a future; if Dask gave it up, the value is its exception."""
+    """Outcome of a future; if Dask abandoned it, the value is its exception."""
     try:
         if future.status == "finished":
             return future.result()

@@ -223,7 +223,7 @@ def _begin(
 
 
 def _start_method() -> Method:
-    """Start the server if there can be one, and tell how processes start.
+    """Start the server if there can be one, and return how processes start.
 
     They are never forked from this process: torch's threads don't survive it.
     """

@@ -1,1 +1,1 @@
-"""One module a format of files of tensors: arrays and archives of numpy, and text."""
+"""One module per format of files of tensors: arrays and archives of numpy, and text."""

@@ -192,7 +192,7 @@ def _replace_a_basis(choose: Choices, data: Data, spare: list[Data]) -> None:
 
 
 def _change_the_modes(choose: Choices, data: Data, _spare: list[Data]) -> None:
-    """Give a view, columns or terms a mode more or less, or take modes together otherwise."""
+    """Add a mode to a view, columns or terms, or remove one, or take modes together otherwise."""
     lists: list[list[Any]] = [data["groups"]] if data.get("groups") else []
     for argument in data["arguments"]:
         if "bases" in argument:
@@ -282,7 +282,7 @@ EDITS: tuple[Edit, ...] = (
 
 
 def _make_it_fit(data: Data) -> None:
-    """Claim the value that the arguments give, if they can be read."""
+    """Claim the value that the arguments prove, if they can be read."""
     try:
         arguments = Certificate.from_dict(data).arguments
     except CertificateError:

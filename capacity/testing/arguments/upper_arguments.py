@@ -190,7 +190,7 @@ def algebraic_decomposition(choose: Choices, terms: list[Term]) -> AlgebraicDeco
 
 
 def _times_root(field: Field, x: Element) -> Element:
-    """Multiply by the root: x^d is replaced by what f says it is."""
+    """Multiply by the root: x^d is replaced by its value by f."""
     *low, top = (Fraction(0), *x)
     return tuple(y - top * c / field.f[-1] for y, c in zip(low, field.f, strict=False))
 

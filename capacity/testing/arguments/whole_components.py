@@ -58,7 +58,7 @@ def whole_diagonalization(choose: Choices, area: Area) -> Diagonalization | None
 
 
 def whole_format(choose: Choices, area: Area) -> MaximalRank | None:
-    """Choose a core, or more slices, if a theorem gives the largest rank of that format."""
+    """Choose a core, or more slices, if a theorem states the largest rank of that format."""
     if area.order != 3:
         return None
     view = _core(choose, area)

@@ -182,10 +182,10 @@ def test_an_array_that_promises_more_than_it_has_is_refused(tmp_path: Path) -> N
     path = tmp_path / "s.npy"
     np.save(path, np.zeros((3, 2, 2)))
     path.write_bytes(path.read_bytes().replace(b"(3, 2, 2)", b"(3, 2, 9)"))
-    with pytest.raises(DecompositionFormatError, match="size"):
+    with pytest.raises(DecompositionFormatError, match="size of an array"):
         read_decomposition(path)
     np.save(path, np.array([{}]), allow_pickle=True)
-    with pytest.raises(DecompositionFormatError, match="type is object"):
+    with pytest.raises(DecompositionFormatError, match="its type is object"):
         read_decomposition(path)
 
 

@@ -1,1 +1,1 @@
-"""Syntax of RDF folded to the facts that it stands for: lists, restrictions, statement nodes."""
+"""Syntax of RDF folded to the facts that it denotes: lists, restrictions, statement nodes."""

@@ -1,4 +1,4 @@
-"""Folds: syntax of RDF, and the facts that it stands for.
+"""Folds: syntax of RDF, and the facts that it denotes.
 
 ======================  ============================================================================
 ``lists``               a fact about a list becomes a fact about each of its members

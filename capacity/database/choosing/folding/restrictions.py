@@ -79,7 +79,7 @@ class _Expressions:
         return frozenset(self.graph.iri(one) for one in _CLASSES)
 
     def parts(self, node: int) -> dict[str, int] | None:
-        """Return what a node says of itself, by name; None for what no expression here says."""
+        """Return what a node states about itself, by name; None if no expression here has it."""
         found: dict[str, int] = {}
         for q, v in self.said.get(node, ()):
             if q == self.graph.type_ and v in self._classes:
@@ -205,7 +205,7 @@ def fold_restrictions(graph: Graph) -> tuple[Graph, dict[str, int]]:
 def _unnamed_removed(
     graph: Graph, folded: list[int], made: list[Row], nodes: set[int], known: _Expressions
 ) -> NDArray[np.bool_]:
-    """Mark the facts that stay: nodes go with their lists once all that names them is folded."""
+    """Mark the facts that stay: nodes go together with lists once all that names them is folded."""
     heads = known.lists.cells
     said = (known.parts(node) or {} for node in nodes)
     lists = {parts["intersectionOf"] for parts in said if "intersectionOf" in parts}

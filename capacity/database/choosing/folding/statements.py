@@ -133,7 +133,7 @@ def find_statements(graph: Graph) -> Stated:
 def _of_helpers(
     graph: Graph, gone: NDArray[np.bool_], of_wikibase: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Mark what statements of Wikibase say of ranks, references, values and their own type.
+    """Mark what statements of Wikibase contain about ranks, references, values and their own type.
 
     What their references and values alone name is gone as well.
     """
@@ -243,7 +243,7 @@ def _reified(graph: Graph) -> _Kind:
 
 
 def _singletons(graph: Graph) -> _Kind:
-    """Find the properties that are used in one fact and stand for another property there."""
+    """Find the properties that are used in one fact and denote another property there."""
     predicates = graph.predicates().items()
     of = [q for q, term in predicates if local_name(term) == "singletonPropertyOf"]
     nodes = np.unique(graph.rows[graph.with_predicate(*of), 0])

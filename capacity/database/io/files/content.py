@@ -92,7 +92,7 @@ class Content:
         return io.StringIO(self.data.decode("utf-8"), newline=newline)
 
     def source(self, format: str, notes: tuple[str, ...] = (), in_other_graphs: int = 0) -> Source:
-        """Say which file this is the content of, and the format that it is read as."""
+        """Name the file of this content, and the format that it is read as."""
         return Source(Path(self.name).name, self.sha256, format, notes, in_other_graphs)
 
     def drop_text(self) -> None:
@@ -148,7 +148,7 @@ def of_storage(error: StorageError) -> DatabaseFormatError:
 
 
 def refuse_excess(name: str, format: str, excess: tuple[str, str] | None) -> None:
-    """Refuse a file that passes a limit, as `Limits.excess` says.
+    """Refuse a file that passes a limit, as `Limits.excess` states.
 
     Raises
     ------

@@ -161,7 +161,7 @@ def foreign_bytes(data: bytes) -> Foreign | None:
 
 
 def is_parquet(data: bytes) -> bool:
-    r"""Tell whether bytes begin and end as a Parquet file does.
+    r"""Return whether bytes begin and end as a Parquet file does.
 
     Examples
     --------

@@ -28,7 +28,7 @@ def compiled_pays(size: int, source: Path, function: str) -> bool:
 def pieces_of(
     data: bytes, tell: Callable[[int, int], object], start: int = 0
 ) -> Iterator[memoryview]:
-    r"""Yield pieces of whole lines from a byte on, and tell how many bytes of all were read.
+    r"""Yield pieces of whole lines from a byte on, and report how many bytes of all were read.
 
     Examples
     --------

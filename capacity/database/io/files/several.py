@@ -36,7 +36,7 @@ _REASONS = (_FOLDER, _IRREGULAR, _NAMELESS, _HIDDEN)
 
 
 def is_one(path: object) -> TypeGuard[Name | BinaryIO]:
-    """Tell whether a path names one file, or is an open one."""
+    """Return whether a path names one file, or is an open one."""
     if not isinstance(path, str | os.PathLike):
         # an open file is an iterator, too
         return hasattr(path, "read") or not isinstance(path, list | tuple | Iterator)
@@ -146,7 +146,7 @@ def _name_of_file(file: object) -> str:
 
 
 def files_of(given: Iterable[Any], format: str | None) -> tuple[list[Any], tuple[str, ...]]:
-    """List the files to read, each once, and say which files of a folder aren't read.
+    """List the files to read, each once, and those of a folder that aren't read.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _in_folder(name: str, format: str | None) -> tuple[list[str], str]:
-    """List the files of a folder that are read, and say which ones aren't."""
+    """List the files of a folder that are read, and those that aren't."""
     try:
         entries = list(_entries(Path(name)))
     except OSError as error:
@@ -251,7 +251,7 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _unread(path: Path, format: str | None) -> str | None:
-    """Tell why an entry of a folder isn't read; None if it is."""
+    """Return why an entry of a folder isn't read; None if it is."""
     if path.name.startswith("."):
         return _HIDDEN
     if path.is_dir():

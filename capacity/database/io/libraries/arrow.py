@@ -1,4 +1,4 @@
-"""Conversion of tables of Arrow to `Database`, as pyarrow, polars and DuckDB give them."""
+"""Conversion of tables of Arrow to `Database`, as pyarrow, polars and DuckDB return them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _FREE = 64 * 2**20
 
 
 def is_workbook(path: object) -> bool:
-    """Tell by its name whether a file is a workbook.
+    """Return whether a file is a workbook, by its name.
 
     Examples
     --------

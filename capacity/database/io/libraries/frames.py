@@ -58,7 +58,7 @@ def texts_of(cells: Iterable[Any], column: object) -> list[str | None]:
 
 
 def is_missing(cell: object) -> bool:
-    """Tell whether a cell has no value: None, a float that isn't a number, or pandas' NA and NaT.
+    """Return whether a cell has no value: None, a float that isn't a number, or pandas' NA and NaT.
 
     Examples
     --------

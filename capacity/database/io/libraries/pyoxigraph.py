@@ -75,7 +75,7 @@ def from_pyoxigraph(
 
 
 def _graph(name: str | None) -> ox.DefaultGraph | ox.BlankNode | ox.NamedNode | None:
-    """Give what pyoxigraph calls a graph."""
+    """Return what pyoxigraph calls a graph."""
     if name is None:
         return None
     if name == DEFAULT:

@@ -99,7 +99,7 @@ def from_rdflib(
 
 
 def _graph(name: str | None) -> tuple[Any, ...] | None:
-    """Give what rdflib may call a graph."""
+    """Return what rdflib may call a graph."""
     import rdflib
     from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 

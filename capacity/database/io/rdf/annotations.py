@@ -74,7 +74,7 @@ class Annotations:
 
 
 def check_choice(choice: object) -> str | None:
-    """Return what is to become of facts about facts; None if the user says nothing.
+    """Return what is to become of facts about facts; None if the user didn't choose.
 
     Raises
     ------

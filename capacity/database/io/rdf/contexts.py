@@ -1,4 +1,4 @@
-"""JSON-LD contexts that stand outside of a document, given as files.
+"""JSON-LD contexts outside of a document, given as files.
 
 Nothing is fetched. A context that a document refers to by its IRI, also as ``@import``, is replaced
 by the one that the user gives for this IRI, or that stands in a *file of contexts*: a JSON object
@@ -150,7 +150,7 @@ def _missing(name: str, iri: str, given: Sequence[str]) -> DatabaseFormatError:
 
 
 def _address(iri: str) -> str:
-    """Say where a context is downloaded, if its IRI isn't the address."""
+    """State where a context is downloaded, if its IRI isn't the address."""
     known = _ONE_CONTEXT.fullmatch(iri)
     name = known[1] if known is not None else re.sub(r"^https?://|/$", "", iri)
     return f" from {_DOWNLOADS[name]}" if name in _DOWNLOADS else ""
@@ -266,7 +266,7 @@ class _Inline:
         return made
 
     def referred(self, reference: str, base: str, within: tuple[str, ...]) -> Any:
-        """Give the context that stands at an IRI, with its own references replaced."""
+        """Return the context at an IRI, with its own references replaced."""
         try:
             iri = urljoin(base, reference)
         except ValueError:

@@ -1,4 +1,4 @@
-"""Type maps of JSON-LD, written as the nodes that they stand for.
+"""Type maps of JSON-LD, written as the nodes that they denote.
 
 A term with ``"@container": "@type"`` has an object as its value, whose keys are the types of the
 nodes in it. pyoxigraph adds such a type after the keys of a node, and refuses it beside ``@id``. So
@@ -146,7 +146,7 @@ class _Writer:
                 yield {**context, **all_types, **rest}
 
     def context(self, context: Any) -> Any:
-        """Add to each term of a type map another without container; @set says nothing in RDF."""
+        """Add to each term of a type map another without container; @set has no meaning in RDF."""
         if isinstance(context, list):
             return [self.context(one) for one in context]
         if not isinstance(context, dict):

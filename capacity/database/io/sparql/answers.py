@@ -210,7 +210,7 @@ def _too_many(client: Client, most: int) -> EndpointError:
 
 
 def _refuse_limit(client: Client, answer: Answer, n: int) -> None:
-    """Refuse an answer as long as the endpoint's own limit, where it says that it has one."""
+    """Refuse an answer as long as the endpoint's own limit, where it states that it has one."""
     limit = answer.headers.get(_LIMIT, "").strip()
     if limit.isdecimal() and n >= int(limit):
         raise EndpointError(

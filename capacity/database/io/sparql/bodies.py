@@ -152,7 +152,7 @@ class Nesting:
         self._depth = max(0, self._depth + opens - closes)
 
     def _outside(self, data: bytes) -> bytes:
-        """Bytes that are outside of strings, one of which may go on from the last piece."""
+        """Bytes that are outside of strings, one of which may continue from the last piece."""
         if self._escaped and data:
             data, self._escaped = data[1:], False
         if self._in_string:

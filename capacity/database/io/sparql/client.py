@@ -168,7 +168,7 @@ class Client:
 
     @contextmanager
     def _answer(self, query: str, accept: str) -> Iterator[Answer]:
-        """Post a query, follow redirects, and tell all troubles apart."""
+        """Post a query, follow redirects, and distinguish all troubles."""
         response = None
         try:
             where, method = self.endpoint, "POST"
@@ -250,7 +250,7 @@ class Client:
         return there
 
     def _checked(self, where: Endpoint, response: Any) -> Answer:
-        """Refuse what is no answer to the query, and what says that it isn't whole."""
+        """Refuse what is no answer to the query, and what states that it isn't whole."""
         status, headers = response.status, response.headers
         encoding = headers.get("Content-Encoding", "identity").strip().lower()
         gzipped = encoding in ("gzip", "x-gzip")

@@ -101,7 +101,7 @@ class Connections:
 
 
 def _watched(base: Any, opened: Callable[[socket.socket], None]) -> Any:
-    """Give the kind of connection that tells of each socket that it opens."""
+    """Return the kind of connection that reports each socket that it opens."""
 
     class Watched(base):
         def connect(self) -> None:

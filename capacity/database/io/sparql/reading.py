@@ -255,7 +255,7 @@ def _hash_of(query: Query) -> str:
 
 @contextmanager
 def _telling(progress: Progress | None) -> Iterator[Callable[[str, int, int], object]]:
-    """Give the function that is told what is done: the caller's, or a spinner's."""
+    """Return the function that is called with what is done: the caller's, or a spinner's."""
     if progress is not None:
         yield lambda what, done, total: progress(what, done, total, None)
         return

@@ -97,7 +97,7 @@ def _columns(head: object) -> list[str] | None:
 
 
 class Cells:
-    """Terms of the cells of one answer, in which a label stands for one blank node."""
+    """Terms of the cells of one answer, in which a label denotes one blank node."""
 
     def __init__(self) -> None:
         self._known: dict[object, Term] = {}

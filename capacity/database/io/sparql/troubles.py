@@ -1,4 +1,4 @@
-"""Troubles of an endpoint, told apart: those that pass, and errors that say what to do."""
+"""Troubles of an endpoint, distinguished: those that pass, and errors that state what to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BusyError(Exception):
 def require_answer(
     name: str, status: int, headers: Any, said: str, *, known: bool, credentials: Credentials
 ) -> None:
-    """Refuse what isn't an answer to a query, or says itself that it isn't whole.
+    """Refuse what isn't an answer to a query, or states itself that it isn't whole.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def failed(
 
 
 def retry_after(value: str | None) -> float | None:
-    """Read the seconds that Retry-After asks for, in seconds or as a date; None if it says nothing.
+    """Read the seconds that Retry-After asks for, in seconds or as a date; None if it is empty.
 
     Examples
     --------

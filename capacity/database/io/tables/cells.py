@@ -35,7 +35,7 @@ _UNBOUND = (
 
 
 def recognised(cells: Iterable[str]) -> TableTerms | None:
-    r"""Tell the form of cells; None if they may be terms and may be labels.
+    r"""Return the form of cells; None if they may be terms and may be labels.
 
     They are N-Triples terms if all of them are, and an IRI is among them; labels, if no cell is an
     IRI in angle brackets, and not all are N-Triples terms.
@@ -49,7 +49,7 @@ def recognised(cells: Iterable[str]) -> TableTerms | None:
 
 
 def marks(cells: Iterable[str]) -> tuple[bool, bool]:
-    """Tell whether some cell is an IRI, and whether some is no term; those of parts can be united.
+    """Return whether some cell is an IRI, and some is no term; those of parts can be united.
 
     If both are, the cells that follow aren't looked at.
     """
@@ -64,7 +64,7 @@ def marks(cells: Iterable[str]) -> tuple[bool, bool]:
 
 
 def form_of(some_iri: bool, some_plain: bool) -> TableTerms | None:
-    """Tell the form of cells by their marks, as `recognised` does."""
+    """Return the form of cells by their marks, as `recognised` does."""
     if some_iri and some_plain:
         return None
     return "n3" if some_iri else "label" if some_plain else None

@@ -120,7 +120,7 @@ def n_comments(lines: Sequence[str], separator: str) -> int:
 
 
 def _n_cells(line: str, separator: str) -> int | None:
-    """Count the cells of a line; None if one in quotes goes on in the next line."""
+    """Count the cells of a line; None if one in quotes continues in the next line."""
     if separator != "," or '"' not in line:
         return line.count(separator) + 1
     try:
@@ -130,7 +130,7 @@ def _n_cells(line: str, separator: str) -> int | None:
 
 
 def notes_on(n_lines: int) -> tuple[str, ...]:
-    """Say that some lines at the beginning are comments; nothing if none are."""
+    """State that some lines at the beginning are comments; nothing if none are."""
     if not n_lines:
         return ()
     line = "line is a comment" if n_lines == 1 else f"{n_lines} lines are comments"
@@ -153,7 +153,7 @@ def _end_of(line: str) -> str:
 
 
 def comments_before(format: str, reading: Reading) -> str | None:
-    """Return what stands between cells where lines before the first row may be comments, or None.
+    """Return the separator of cells where lines before the first row may be comments, or None.
 
     They may be in TSV and CSV, unless the user says that all rows are facts.
     """

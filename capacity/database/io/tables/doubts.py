@@ -24,7 +24,7 @@ _DOUBLED = re.compile(r'"[^"]*+""(?:[^"]|"")*+"')
 
 
 def is_empty(row: Iterable[str]) -> bool:
-    """Tell whether all cells of a row are empty.
+    """Return whether all cells of a row are empty.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Headers of tables, and tables with one column a property: recognised where it is certain.
+"""Headers of tables, and tables with one column per property: recognised where it is certain.
 
 A first row is a header if it reads ``subject predicate object`` (``key_1 ... object`` where facts
 have another number of columns). It is one as well if no other row repeats its words in their
@@ -84,7 +84,7 @@ class Header:
 
 
 def role_order(names: Sequence[object]) -> tuple[int, ...] | None:
-    """Find the columns of subject, predicate and object by their names; None if they don't tell.
+    """Find the columns of subject, predicate and object by their names; None if they don't show it.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def role_order(names: Sequence[object]) -> tuple[int, ...] | None:
 
 
 def roles_among(names: Sequence[object]) -> tuple[int, ...] | None:
-    """Find the columns of subject, predicate and object among more; None if they don't tell.
+    """Find the columns of subject, predicate and object among more; None if they don't show it.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _role(word: str) -> int | None:
 
 
 def find_header(rows: Sequence[Row], arity: int) -> Header | None:
-    """Tell what the first row of a table is; None if it may be a header and may be a fact.
+    """Return what the first row of a table is; None if it may be a header and may be a fact.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def find_header(rows: Sequence[Row], arity: int) -> Header | None:
 
 
 def find_header_of(rows: Sequence[Row], columns: Sequence[int]) -> Header | None:
-    """Tell what the first row is, where only some of its cells are read; None as `find_header`.
+    """Return what the first row is, where only some of its cells are read; None as `find_header`.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def find_header_of(rows: Sequence[Row], columns: Sequence[int]) -> Header | None
 
 
 def is_variable(cell: str) -> bool:
-    """Tell whether a cell is a variable of SPARQL, such as ``?film``.
+    """Return whether a cell is a variable of SPARQL, such as ``?film``.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def _repeats(first: tuple[str, ...], rows: Sequence[Row], columns: Iterable[int]
 
 
 def looks_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
-    """Tell whether a table of three columns looks as if it had one column a property.
+    """Return whether a table of three columns looks as if it had one column per property.
 
     It does if the second column holds numbers below a name; or if no cell of the first row occurs
     in another one, no other subject occurs twice, and there are several predicates.
@@ -268,7 +268,7 @@ def looks_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
 
 
 def never_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
-    """Tell whether a table that begins with some rows doesn't look wide, whatever follows.
+    """Return whether a table that begins with some rows doesn't look wide, whatever follows.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def _wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool | None:
 
 
 def unlike_the_rest(rows: Sequence[Row]) -> str | None:
-    """Tell why the first row, which no word makes a header, may be one by the cells below it.
+    """Explain why the first row, which no word makes a header, may be one by the cells below it.
 
     It may be one if it holds words that don't occur again in their columns, and one of these holds
     numbers, or IRIs, in all other rows; or if it reads ``0 1 2``, as pandas has it over columns

@@ -1,4 +1,4 @@
-"""Place of the facts in a table: its header, its columns, and one column a property if it is wide.
+"""Place of the facts in a table: header, columns, and one column per property if it is wide.
 
 The rows are those of a list, or are read anew for each question about them where they don't fit
 into memory.

@@ -139,7 +139,7 @@ def _repeated(value: str | None, n_rows: int) -> Any:
 
 
 def _with_dictionary(column: Any) -> Any:
-    """Give a column of texts one type, whatever that of the file is: a dictionary of texts."""
+    """Convert a column of texts to one type, whatever the file's type is: a dictionary of texts."""
     import pyarrow as pa
 
     wanted = pa.dictionary(pa.int32(), pa.string())

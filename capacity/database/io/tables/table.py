@@ -1,4 +1,4 @@
-"""A table of cells, and the errors about its columns, which say what would read it."""
+"""A table of cells, and the errors about its columns, which state what would read it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def missing_cell(table: Table, line: int | None) -> Exception:
 
 
 def may_be_wide(table: Table, names: tuple[str, ...], line: int | None) -> Exception:
-    """Make an error about a table that may have one column a property."""
+    """Make an error about a table that may have one column per property."""
     return table.error(
         f"the table may have one column a property, with the names {cut(' '.join(names))}",
         line,
@@ -116,7 +116,7 @@ def may_be_header(table: Table, columns: Sequence[int] | None = None, why: str =
 
 
 def _by_name(names: tuple[str, ...], columns: Sequence[int] | None = None) -> str:
-    """Say that the first row is a header, with columns as given or in the order of roles."""
+    """Treat the first row as a header, with columns as given or in the order of roles."""
     order = role_order(names) if len(names) == 3 and columns is None else None
     named = [names[i] for i in order] if order is not None else list(names)
     return "delete it" if len(set(named)) < len(named) else f"columns={named!r:.200}"

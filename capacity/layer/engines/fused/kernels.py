@@ -1,4 +1,4 @@
-"""The compiled kernels of the fused engine: what each costs, and which one trains a layer.
+"""The compiled kernels of the fused engine: what each costs, and which of them trains a layer.
 
 One kernel is for full batches, which every run ends with, and one for runs in batches, each for
 float32 and float64. They are compiled for the number of dimensions that their products are unrolled
@@ -49,7 +49,7 @@ class Kernel(NamedTuple):
 
     @property
     def zeros(self) -> tuple[Any, ...]:
-        """First argument of the function, whose type tells the dimensions and the dtype."""
+        """First argument of the function, whose type contains the dimensions and the dtype."""
         return (np.dtype(self.dtype).type(0),) * self.dims
 
     @property

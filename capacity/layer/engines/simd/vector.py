@@ -315,7 +315,7 @@ def exp2(_context, x):
 
 @intrinsic
 def flush_denormals(_context, word):
-    """Set this thread's control word of SSE and AVX; -1 stands for one that flushes denormals.
+    """Set this thread's control word of SSE and AVX; -1 denotes one that flushes denormals.
 
     Arithmetic with denormal numbers is tens of times slower, and softmax makes many. Returns the
     previous word, for the same call to restore. Does nothing on other processors.

@@ -1,4 +1,4 @@
-"""The triton engine: many runs on a GPU, one program a run, all epochs in the kernel."""
+"""The triton engine: many runs on a GPU, one program per run, all epochs in the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches of the kernel for the runs of one shape, and what it tells of them."""
+"""Launches of the kernel for the runs of one shape, and what it reports about them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Seen(NamedTuple):
 
 
 class Launches:
-    """Runs under way: their weights and moments, and what the kernel tells of them."""
+    """Runs under way: their weights and moments, and what the kernel reports about them."""
 
     def __init__(self, group: Group, recipe: Recipe) -> None:
         self._group, self._recipe = group, recipe
@@ -77,7 +77,7 @@ class Launches:
         )  # fmt: skip
 
     def seen(self, recorded: NDArray[np.int64]) -> Seen:
-        """Wait for the launch, and copy what it tells, with losses in some of its epochs."""
+        """Wait for the launch, and copy what it reports, with losses in some of its epochs."""
         epochs, going, least, losses, known = self._state.values()
         at = torch.from_numpy(recorded % CHUNK).to(epochs.device).expand(len(epochs), -1)
         at = torch.cat([at, (epochs % CHUNK)[:, None]], dim=1)

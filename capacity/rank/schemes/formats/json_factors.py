@@ -89,7 +89,7 @@ def _list(given: dict[str, Any], name: str) -> list[Any]:
 
 
 def _sides(given: dict[str, Any]) -> tuple[int, int, int] | None:
-    """Return n, m and p, if the file says them."""
+    """Return n, m and p, if the file has them."""
     sides = given.get("n", given.get("format"))
     if sides is None:
         return None

@@ -39,7 +39,7 @@ def read_mathematica(file: SchemeFile) -> list[Matrices]:
 
 
 def read_maple(file: SchemeFile) -> list[Matrices]:
-    """Read the triads of a set; what stands before and behind it isn't read."""
+    """Read the triads of a set; what is before and behind it isn't read."""
     text = file.text()
     begin = _SET.search(text)
     if begin is None:

@@ -1,4 +1,4 @@
-"""Schemes as text: a product a line (``.exp``), and products with their sums (``.txt``).
+"""Schemes as text: one product per line (``.exp``), and products with their sums (``.txt``).
 
 ``.exp`` has a line ``(a11 + a12) (b11) (c11 - c21)`` for each term, whose last factor says by its
 names where the product goes. With sums, products are named, ``m1 = (a11 + a12) * (b11)``, and
@@ -93,7 +93,7 @@ def of_lines(
 
 
 def _unbalanced(tokens: list[Token]) -> bool:
-    """Tell whether brackets are nested, or aren't closed."""
+    """Return whether brackets are nested, or aren't closed."""
     depth = 0
     for token in tokens:
         depth += {"(": 1, ")": -1}.get(token.kind, 0)

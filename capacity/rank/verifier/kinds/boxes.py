@@ -1,4 +1,4 @@
-"""Upper bound by boxes: products of sets of indices, one set a mode, filled by equal entries."""
+"""Upper bound by boxes: products of sets of indices, one set per mode, filled by equal entries."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def subtracted(
     by: Indices,
     c: Multiplier,
 ) -> tuple[NDArray[np.int8], Indices]:
-    """Tell what is known of q T_j - p T_i, with c = p/q, or of T_j - c T_i with another c."""
+    """Return what is known of q T_j - p T_i, with c = p/q, or of T_j - c T_i with another c."""
     if c == 0:
         return status, values
     there = (gone == VALUE) | (gone == NONZERO)

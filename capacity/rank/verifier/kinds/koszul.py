@@ -23,7 +23,7 @@ MOST_SLICES = 13
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Koszul(FromBelow):
-    """The rank of a Koszul flattening, with the lower bound that it gives.
+    """The rank of a Koszul flattening, with the lower bound that it proves.
 
     Attributes
     ----------

@@ -51,7 +51,7 @@ class MaximalRank(FromAbove):
 
 
 def maximal_rank(shape: Sequence[int]) -> int | None:
-    """Return the largest rank of real tensors of a format; None if no theorem gives it.
+    """Return the largest rank of real tensors of a format; None if no theorem states it.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def maximal_rank(shape: Sequence[int]) -> int | None:
 
 
 def entries_of_format(argument: MaximalRank, entries: Entries) -> Given:
-    """Check that a theorem gives the value, and that the view has the rank of its components.
+    """Check that a theorem states the value, and that the view has the rank of its components.
 
     It has if, in each mode, the slices of the components are combinations of its own.
     """

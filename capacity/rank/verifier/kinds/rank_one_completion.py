@@ -224,13 +224,13 @@ def supports(fibers: Fibers, budget: CheckBudget) -> Mask:
 
 
 def grouped(towed: Mask) -> list[Indices]:
-    """Return groups of objects that have each other in tow, of the rows that `supports` gives."""
+    """Return groups of objects that have each other in tow, of the rows that `supports` returns."""
     of = np.where(towed.diagonal(), (towed & towed.T).argmax(axis=1), -1)
     return [np.flatnonzero(of == v) for v in np.unique(of[of >= 0])]
 
 
 def solutions(fibers: Fibers, support: Mask, budget: CheckBudget) -> Solutions:
-    """Solve the linear systems of the completions with one of the rows that `supports` gives."""
+    """Solve the linear systems of the completions with one of the rows that `supports` returns."""
     rows = np.append(support, False)[fibers.objects]
     places, objects = fibers.places[rows], fibers.objects[rows]
     budget.spend(CALL + PLACE * places.size)

@@ -121,7 +121,7 @@ _listener: ContextVar[Callable[[AttentionCall], None] | None] = ContextVar("list
 
 @contextmanager
 def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> Iterator[None]:
-    """Tell a function of each attention that the model computes in this context.
+    """Call a function with each attention that the model computes in this context.
 
     Parameters
     ----------

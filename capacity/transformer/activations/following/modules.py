@@ -1,4 +1,4 @@
-"""Modules of any family: linear ones and norms, told by what they hold and return, and layers.
+"""Modules of any family: linear ones and norms, known by what they hold and return, and layers.
 
 A linear module is nn.Linear, or GPT-2's Conv1D, which holds its weights transposed. Families have
 norms of their own: means are subtracted or not, the gain is a weight or one more than it. Which one

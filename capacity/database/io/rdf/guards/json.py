@@ -158,7 +158,7 @@ def parse_json(name: str, data: bytes, **options: Any) -> Any:
 
 
 def why_no_facts(data: bytes) -> tuple[str, str] | None:
-    """Say why JSON holds no facts, and what to do; None if it isn't plain why.
+    """Explain why JSON holds no facts, and what to do; None if it isn't plain why.
 
     Parameters
     ----------

@@ -138,7 +138,7 @@ def _compiled(width: int) -> CompiledLines:
 def rewritten(
     lines: bytes | memoryview, others: NDArray[np.int64], format: ox.RdfFormat, between: str
 ) -> bytes:
-    """Have the parser write some lines anew, each by itself and followed by a line between.
+    """Have the parser write some lines again, each by itself and followed by a line between.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ _FORMATS = {3: ox.RdfFormat.N_TRIPLES, 4: ox.RdfFormat.N_QUADS}
 
 
 def _pair(tail: str) -> tuple[str, str]:
-    """Return the datatype and the language that stand behind a literal."""
+    """Return the datatype and the language that follow a literal."""
     if tail.startswith("@"):
         return "", tail[1:].lower()
     datatype = tail[3:-1]

@@ -191,5 +191,5 @@ class MatchedLines:
 
 
 def _character(escape: re.Match[str]) -> str:
-    """Return the character that an escape stands for."""
+    """Return the character that an escape denotes."""
     return _SHORT[escape[3]] if escape[3] else chr(int(escape[1] or escape[2], 16))

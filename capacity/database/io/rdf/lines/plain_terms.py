@@ -85,7 +85,7 @@ def plain_iri(data, at, end):  # type: ignore[no-untyped-def]
 
 @kept
 def unescape(data, at, end):  # type: ignore[no-untyped-def]
-    """Write the characters that escapes stand for over a literal, from its first backslash on.
+    """Write the characters that escapes denote over a literal, from its first backslash on.
 
     Returns
     -------

@@ -204,7 +204,7 @@ def scan(  # type: ignore[no-untyped-def]
 
 
 class Tails:
-    """Datatypes and languages of literals, as they stand behind the text; the first is none."""
+    """Datatypes and languages of literals, as they follow the text; the first is none."""
 
     def __init__(self) -> None:
         self.slots = np.zeros(4 * MOST_TAILS, np.int32)

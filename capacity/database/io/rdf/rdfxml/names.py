@@ -1,4 +1,4 @@
-"""Names of XML, and the namespaces that their prefixes stand for.
+"""Names of XML, and the namespaces that their prefixes denote.
 
 References
 ----------
@@ -21,7 +21,7 @@ NC_NAME = re.compile(rf"[{NAME_STARTS}][{NAME_GOES_ON}.]*+")
 
 
 class ForbiddenError(Exception):
-    """Raised for what isn't allowed where it stands."""
+    """Raised for what isn't allowed at its place."""
 
 
 def namespaces_within(prefixes: Mapping[str, str], attributes: Sequence[str]) -> Mapping[str, str]:

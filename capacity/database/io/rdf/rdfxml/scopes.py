@@ -36,7 +36,7 @@ _UNQUALIFIED = ("ID", "about", "resource", "parseType", "type")
 
 @lru_cache(maxsize=1024)
 def _tail(language: str, direction: str) -> str | None:
-    """Return what stands behind a literal with a language; None if it isn't one."""
+    """Return what follows a literal with a language; None if it isn't one."""
     try:
         written = ox.Literal("", language=language).language
     except ValueError:
@@ -108,7 +108,7 @@ class Scope:
         return found
 
     def element(self, name: str) -> Name:
-        """Tell what the name of an element means.
+        """Return what the name of an element means.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Scope:
         return _keep(self.elements, name, (role, f"<{checked_iri(namespace + local)}>"))
 
     def attribute(self, name: str) -> Name:
-        """Tell what the name of an attribute means.
+        """Return what the name of an attribute means.
 
         Raises
         ------

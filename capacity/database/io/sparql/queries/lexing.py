@@ -45,7 +45,7 @@ _CODE_POINT = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")
 
 
 class Token(NamedTuple):
-    """A terminal of a query, and where it stands.
+    """A terminal of a query, and its place.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Token(NamedTuple):
 
     @property
     def word(self) -> str:
-        """A word in capitals, in which keywords aren't told apart; empty for other terminals."""
+        """A word in capitals, in which keywords aren't distinguished; empty for other terminals."""
         return self.text.upper() if self.kind == "word" else ""
 
     @property

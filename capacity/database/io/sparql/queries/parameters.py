@@ -164,7 +164,7 @@ def _replaced(query: str, tokens: list[Token], texts: Mapping[str, str]) -> str:
 
 
 def _fresh(name: str, taken: set[str]) -> str:
-    """Give a name that no variable has, and take it."""
+    """Return a name that no variable has, and reserve it."""
     fresh = next(f"{name}_{i}" for i in count(1) if f"{name}_{i}" not in taken)
     taken.add(fresh)
     return fresh

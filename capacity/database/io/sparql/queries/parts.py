@@ -106,7 +106,7 @@ def read_query(text: str) -> Query:
 
 
 def _first_of_form(tokens: Sequence[Token]) -> int:
-    """Index of the word that says the form, after the prologue."""
+    """Index of the word that names the form, after the prologue."""
     at = 0
     while at < len(tokens) and (length := _BEFORE.get(tokens[at].word)):
         at += length
@@ -114,7 +114,7 @@ def _first_of_form(tokens: Sequence[Token]) -> int:
 
 
 def _columns(tokens: Sequence[Token], at: int) -> tuple[tuple[str, ...], int]:
-    """Read the columns of a SELECT, and give the index of the token after them."""
+    """Read the columns of a SELECT, and return the index of the token after them."""
     if at < len(tokens) and tokens[at].word in ("DISTINCT", "REDUCED"):
         at += 1
     columns: list[str] = []

@@ -29,7 +29,7 @@ from capacity.rank.verifier.budget import steps_of_rank
 
 
 def without_conflicts(first: Indices, second: Indices, weights: NDArray[np.float64]) -> Mask:
-    """Give up vertices of a graph until no edge is left: a vertex cover, greedily.
+    """Remove vertices of a graph until no edge is left: a vertex cover, greedily.
 
     Next comes the vertex with the most edges in relation to its weight.
 

@@ -62,7 +62,7 @@ DEVIATIONS = np.array([0.6, 0.8, 0.6, 2.0, 1.2, 1.2, 1.0, 0.5, 0.5, 0.5])
 def evolved(
     layout: SparseLayout, n: int, rng: np.random.Generator
 ) -> Iterator[tuple[Indices, Traits]]:
-    """Yield n orders by evolving traits, and by making the end of the best order anew.
+    """Yield n orders by evolving traits, and by making the end of the best order again.
 
     Parameters
     ----------

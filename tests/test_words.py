@@ -1,0 +1,90 @@
+"""Listed words are found in prose, and nowhere else; their numbers only fall."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.oracles import ROOT
+from tools import check_pages
+from tools.words import places, prose, text_of, words
+
+STYLE = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
+
+
+def found(text: str) -> list[str]:
+    """The listed words of a text, sorted."""
+    return sorted(place.word.word for place in places(text))
+
+
+@pytest.mark.parametrize("word", words(), ids=lambda word: word.word)
+def test_a_word_is_found_by_its_pattern_and_its_substitute_is_not_listed(word) -> None:  # type: ignore[no-untyped-def]
+    assert word.word in found(word.word)
+    # what is in parentheses is the use that a substitute is for
+    assert found(re.sub(r"\([^)]*\)", "", word.use)) == []
+
+
+def test_forms_of_a_word_are_found_whatever_the_case() -> None:
+    assert found("Tells what was\ntold.") == ["tell", "tell"]
+    assert found("It fore-\ntold; foretells") == ["foretell", "tell"]
+    assert found("a standard understanding, given, amended, essay") == []
+    assert found("One row a fact. A line a minute, one\nfile a format") == ["a row a predicate"] * 3
+    # these are no rates
+    assert found("one for a bound, one is an error, a graph of a kind, an array as a list") == []
+
+
+def test_code_formulas_addresses_and_quotations_are_no_prose() -> None:
+    assert found('`say` ``a `say` b`` $say$ [x](say.md) <!-- say --> "say" $$\nsay\n$$ x') == []
+    assert found('```{code-cell} python3\nsay\n```\n"an\nend" said "x"') == ["say"]
+    assert found("---\ntitle: say\n---\n# Text\n") == []
+    # what is between two formulas, and between two quotations, is prose
+    assert found('$$ a $$ says $$ b $$ and $a$ says $b$, "a" says "b"') == ["say"] * 3
+
+
+def test_lines_keep_their_numbers() -> None:
+    text = "---\na\n---\n\n```text\nx\n```\nIt says.\n"
+    assert prose(text).count("\n") == text.count("\n")
+    assert [place.line for place in places(text)] == [8]
+
+
+def test_a_notebook_is_its_text_between_cells_of_code(tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(
+        '{"cells": [{"cell_type": "markdown", "source": ["It\\n", "says."]},'
+        ' {"cell_type": "code", "source": ["print(1)  # say"]}]}'
+    )
+    assert text_of(path) == "It\nsays."
+
+
+def test_first_lines_of_docstrings_are_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text('"""Module."""\n\n\ndef f():\n    """Tell it.\n\n    It says more.\n    """\n')
+    assert [(place.line, place.text) for place in check_pages.places_of(path)] == [(4, "Tell")]
+
+
+def test_a_number_that_rises_is_refused() -> None:
+    most = {"pages": {"a.md": 2}}
+    assert list(check_pages.risen({"pages": {"a.md": 2}}, most)) == []
+    assert list(check_pages.risen({"pages": {}}, most)) == []
+    (sentence,) = check_pages.risen({"pages": {"a.md": 3}}, most)
+    assert sentence == "a.md: 3 words of tools/words.toml, and at most 2 are allowed"
+    # a page that isn't listed may have none
+    assert len(list(check_pages.risen({"pages": {"b.md": 1}}, most))) == 1
+
+
+def test_the_committed_numbers_are_as_the_tool_writes_them() -> None:
+    text = check_pages.LEFT.read_text(encoding="utf-8")
+    assert text == check_pages.as_toml(check_pages.ceilings())
+
+
+def test_the_page_on_style_has_all_words_and_twenty_examples() -> None:
+    for word in words():
+        assert f"| “{word.word}” | {word.use} |" in STYLE
+    examples = re.findall(r"^\| \d+ \| “[^”]+” \| “[^”]+” \|$", STYLE, re.MULTILINE)
+    assert len(examples) >= 20
+    # an example's second form has no listed word
+    assert [found(re.sub("[“”]", "", row.split("|")[3])) for row in examples] == [[]] * len(
+        examples
+    )

@@ -191,13 +191,7 @@ def write_parquet(db: Database, _: Format, *, terms: TableTerms | None = None) -
     names = role_names(db.arity)
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
     schema = pa.schema([(name, pa.string()) for name in names], metadata={_KEY: form.encode()})
-    try:
-        arrays = [pa.array(column, type=pa.string()) for column in columns]
-    except (UnicodeEncodeError, pa.ArrowException) as error:
-        raise InvalidArgumentError(
-            f"A label must have a form in UTF-8; one has none ({error!s:.60}). Make a database of "
-            "other labels first."
-        ) from None
+    arrays = [pa.array(column, type=pa.string()) for column in columns]
     sink = io.BytesIO()
     whole = pa.Table.from_arrays(arrays, schema=schema)
     pq.write_table(whole, sink, compression="zstd", write_page_checksum=True)

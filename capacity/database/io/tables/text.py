@@ -32,7 +32,7 @@ from capacity.database.io.tables.doubts import (
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.table import SEPARATORS, Table, within
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms.n3 import is_term
+from capacity.database.terms.grammar import is_term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.reading_limits import FREE_CELLS
 
@@ -142,13 +142,7 @@ def write_table(db: Database, format: Format, *, terms: TableTerms | None = None
         _refuse_doubtful(rows, format)
     header = list(names) if form == "label" else [f"?{name}" for name in names]
     text = _joined_by_commas([header, *rows]) if format.name == "csv" else _joined([header, *rows])
-    try:
-        data = text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidArgumentError(
-            f"A label must have a form in UTF-8; one holds {error.object[error.start]!r}, half of "
-            "a character. Make a database of other labels first."
-        ) from None
+    data = text.encode()
     if b"\0" in data:
         try:
             check("it", data)

@@ -29,6 +29,7 @@ from capacity.database.io.tables.doubts import (
     refuse_empty_rows,
     refuse_quoting,
 )
+from capacity.database.io.tables.folders import has_folders_of_roles, with_folders
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.table import SEPARATORS, Table, within
 from capacity.database.policy import MultiPolicy
@@ -44,7 +45,9 @@ def parse_table_content(
 
     Options and errors are those of `capacity.database.read_table`.
     """
-    if len(content.data) >= pieces.LARGE and format.name in SEPARATORS:
+    # cells of folders are added to rows alone
+    is_whole = format.name in SEPARATORS and not has_folders_of_roles(content.name)
+    if len(content.data) >= pieces.LARGE and is_whole:
         from capacity.database.io.tables.plain import read_plain
 
         db = read_plain(content, format.name, reading, multi=multi)
@@ -57,9 +60,8 @@ def parse_table_content(
         if format.name == "tsv" and b'"' in content.data:
             refuse_quoting(table)
     source = content.source(format.name, text.notes)
-    return read_rows(
-        table, reading.of_table, multi=multi, source=source, allow_empty=reading.allow_empty
-    )
+    table, options = with_folders(table, reading.of_table)
+    return read_rows(table, options, multi=multi, source=source, allow_empty=reading.allow_empty)
 
 
 def uncommented(text: Text, format: Format, reading: Reading) -> Uncommented:

@@ -35,6 +35,7 @@ EXTRAS = {
     "matplotlib": "plots",
     "networkx": "networkx",
     "rdflib": "rdflib",
+    "openpyxl": "excel",
     "tensorly": "cp",
     "pyttb": "pyttb",
     "pykeen": "pykeen",

@@ -43,6 +43,8 @@ def without(package: str, code: str) -> str:
      ("jinja2", "capacity.report.database_report(capacity.load(FILE))", "report"),
      ("networkx", "capacity.database.to_networkx(capacity.load(FILE))", "networkx"),
      ("rdflib", "capacity.database.to_rdflib(capacity.load(FILE))", "rdflib"),
+     ("openpyxl", "import pathlib, tempfile\nbook = pathlib.Path(tempfile.mkdtemp(), 'a.xlsx')\n"
+      "book.touch()\ncapacity.load(book)", "excel"),
      ("urllib3", "capacity.Database.from_sparql('http://127.0.0.1:9/', "
       "'SELECT ?s ?o { ?s ?p ?o }')", "sparql"),
      ("tensorly", "capacity.cp_estimate(capacity.load(FILE))", "cp"),

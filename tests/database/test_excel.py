@@ -1,7 +1,8 @@
-"""Workbooks of Excel are tables, where pandas and openpyxl read them."""
+"""Workbooks of Excel are tables, which pandas and openpyxl read."""
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from pathlib import Path
 
@@ -10,8 +11,7 @@ import pytest
 
 from capacity import Database, load
 from capacity.database import read_table
-from capacity.database.io.libraries import excel
-from capacity.errors import DatabaseFormatError
+from capacity.errors import DatabaseFormatError, MissingExtraError
 
 ROWS = [("Ada", "born in", "London"), ("Alan", "born", "1912")]
 
@@ -19,13 +19,12 @@ ROWS = [("Ada", "born in", "London"), ("Alan", "born", "1912")]
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "facts.xlsx"
     path.write_bytes(b"PK")
-    monkeypatch.setattr(excel, "find_spec", lambda name: None if name == "openpyxl" else name)
-    with pytest.raises(DatabaseFormatError, match=r"openpyxl is missing. Say pip install openpyxl"):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"A workbook of Excel needs openpyxl.*`excel`"):
         load(path)
 
 
-def test_what_is_no_workbook_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(excel, "find_spec", lambda name: name)
+def test_what_is_no_workbook_is_told(tmp_path: Path) -> None:
     path = tmp_path / "facts.xlsx"
     path.write_bytes(b"a,b,c")
     with pytest.raises(DatabaseFormatError, match="no workbook of Excel"):
@@ -36,10 +35,7 @@ def test_what_is_no_workbook_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         load(path, graph="default")
 
 
-def test_a_workbook_that_promises_too_much_is_refused_before_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(excel, "find_spec", lambda name: name)
+def test_a_workbook_that_promises_too_much_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "facts.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", bytes(65 * 2**20))
@@ -48,7 +44,6 @@ def test_a_workbook_that_promises_too_much_is_refused_before_it_is_read(
 
 
 def test_sheets_are_read_as_frames_are(tmp_path: Path) -> None:
-    pytest.importorskip("openpyxl")
     long, wide = tmp_path / "long.xlsx", tmp_path / "wide.xlsx"
     columns = pd.Index(["subject", "predicate", "object"])
     pd.DataFrame(ROWS, columns=columns).to_excel(long, index=False)

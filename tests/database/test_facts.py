@@ -54,7 +54,7 @@ def test_hash_tells_different_facts_apart(a: Database, b: Database) -> None:
 
 
 def test_kinds_that_read_alike_are_three_tokens() -> None:
-    kinds = [Term("iri", "x"), Term("literal", "x"), label("x")]
+    kinds = [Term("iri", "x:"), Term("literal", "x:"), label("x:")]
     db = Database.from_triples([(label("s"), label("p"), o) for o in kinds], multi="keep")
     assert len(db.objects) == 3
     assert {t.kind for t in db.objects} == {"iri", "literal", "label"}

@@ -19,7 +19,7 @@ from capacity.database.choosing.hanging import schema_facts
 from capacity.database.choosing.lookup import labels_of, position
 from capacity.database.choosing.selection import Selected, Selection
 from capacity.database.terms.prefixes import namespaces_of, prefix_hint
-from capacity.database.terms.term import LITERAL_OR_IRI, Term
+from capacity.database.terms.term import LITERAL_OR_IRI, Term, unchecked
 from capacity.database.terms.vocabularies import (
     OWL,
     RDF_TYPE,
@@ -154,7 +154,7 @@ def position_of(db: Database, name: Any, vocabulary: tuple[Term, ...], what: str
         If no term has this name, or several do.
     """
     if isinstance(name, str) and name.startswith("<"):
-        iri = Term("iri", name[1:-1])
+        iri = unchecked("iri", name[1:-1])
         name = iri if iri in vocabulary else name
     return position(name, vocabulary, known_prefixes(db), lambda: db.labels, what)
 

@@ -11,7 +11,7 @@ from capacity.checks import nearest
 from capacity.database.arity import role_names
 from capacity.database.terms.nodes import as_term
 from capacity.database.terms.prefixes import expanded, prefix_hint
-from capacity.database.terms.term import Term, display, local_name
+from capacity.database.terms.term import Term, display, local_name, unchecked
 from capacity.database.terms.vocabularies import NAMING, of_predicate
 from capacity.errors import InvalidTypeError, UnknownTokenError
 
@@ -102,7 +102,7 @@ def positions(
     for stage, names in enumerate(_names_by_stage(vocabulary, prefixes, labels)):
         if stage == 1:
             # before local names, an IRI by a well-known prefix
-            iris = [Term("iri", iri) for iri in expanded(value, prefixes)]
+            iris = [unchecked("iri", iri) for iri in expanded(value, prefixes)]
             if known := [vocabulary.index(one) for one in iris if one in vocabulary]:
                 return known[:1]
         # the empty text is the name of a literal at most, and no local name

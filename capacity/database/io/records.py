@@ -18,6 +18,7 @@ from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.formats import FileHead, Format, register_format
 from capacity.database.io.reading import Reading
 from capacity.database.io.tables.cells import read_rows
+from capacity.database.io.tables.folders import columns_of_folders, names_with_folders
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.table import Table, within
@@ -149,7 +150,11 @@ def parse_records(
         refuse_excess(name, format.name, excess)
     for column in columns.values():
         column.extend([None] * (len(lines) - len(column)))
-    names = tuple(columns)
+    names, of_folders = tuple(columns), columns_of_folders(name)
+    if columns:
+        names = names_with_folders(name, format.name, names, reading.of_table)
+    for added in names[len(columns) :]:
+        columns[added] = [of_folders[added]] * len(lines)
     at, options = narrowed(Table(name, format.name, [], names), reading.of_table)
     cells = zip(*(columns[names[i]] for i in at), strict=True)
     given: Iterator[Row] = zip(lines, cells, strict=True)  # type: ignore[assignment]

@@ -110,7 +110,7 @@ def write_tsv(
         If `db` isn't a database.
     InvalidArgumentError
         If a token has no such form, or for a label that TSV can't hold: one with a tab or a line
-        break, or without a form in UTF-8.
+        break.
     StorageError
         If the file can't be written, or `path` is a folder, a pipe or a device. A file that was
         there before is unchanged.

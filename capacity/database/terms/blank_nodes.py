@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from capacity.database.terms.grammar import BLANK_NAME, is_blank_name
-from capacity.database.terms.term import Term
+from capacity.database.terms.term import Term, unchecked
 
 # a triple term holds names outside of its literals and IRIs
 _IN_TRIPLE = re.compile(r'"(?:[^"\\]|\\.)*+"|<[^<>"]*>|_:(?P<name>' + BLANK_NAME + ")")
@@ -50,9 +50,9 @@ def rename_blank_nodes(term: Term, names: Mapping[str, str]) -> Term:
     '<<( _:b0 <x:p> "_:a" )>>'
     """
     if term.kind == "blank":
-        return Term("blank", names[term.text])
+        return unchecked("blank", names[term.text])
     if term.kind == "triple":
-        return Term("triple", _IN_TRIPLE.sub(
+        return unchecked("triple", _IN_TRIPLE.sub(
             lambda one: f"_:{names[one['name']]}" if one["name"] else one[0], term.text
         ))  # fmt: skip
     return term

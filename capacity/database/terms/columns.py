@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.terms.arrow import compute
-from capacity.database.terms.term import Kind, Term
+from capacity.database.terms.term import Kind, Term, unchecked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,14 +72,14 @@ class TermColumns(Sequence[Term]):
         if isinstance(at, slice):
             return tuple(self.taken(np.arange(len(self))[at]))
         kind, text = KINDS[self.kinds[at]], self.texts[int(at)].as_py()
-        return Term(kind, text, *self.pairs[self.tails[at]])
+        return unchecked(kind, text, *self.pairs[self.tails[at]])
 
     def __iter__(self) -> Iterator[Term]:
         for start in range(0, len(self), _PIECE):
             part = slice(start, start + _PIECE)
             columns = self.kinds[part].tolist(), self.texts[part].to_pylist()
             for kind, text, tail in zip(*columns, self.tails[part].tolist(), strict=True):
-                yield Term(KINDS[kind], text, *self.pairs[tail])
+                yield unchecked(KINDS[kind], text, *self.pairs[tail])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TermColumns):

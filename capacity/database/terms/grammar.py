@@ -1,7 +1,7 @@
 """Texts of terms that RDF has a form of, whatever the format.
 
-A term that a program makes, or that a reader lets in, may be none of RDF, as an IRI with a space;
-it is written only if it is one, so that every file is read as what was written.
+A term must have such a text wherever it is made (`capacity.database.terms.well_formed`), so that
+every file is read as what was written.
 
 References
 ----------
@@ -13,7 +13,12 @@ from __future__ import annotations
 
 import re
 
+import pyoxigraph as ox
+
+from capacity.errors import InvalidArgumentError
+
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 # datatypes of literals with a language, which `Term` omits
 OF_LANGUAGES = frozenset({f"{RDF}langString", f"{RDF}dirLangString"})
 # characters that begin a name, and those that go on with it; XML has the same
@@ -25,7 +30,20 @@ NAME_GOES_ON = rf"{NAME_STARTS}\-0-9\xb7\u0300-\u036f\u203f-\u2040"
 # pattern of a blank node's name, which doesn't end in a dot
 BLANK_NAME = rf"[{NAME_STARTS}0-9](?:[{NAME_GOES_ON}.]*[{NAME_GOES_ON}])?"
 _BLANK_NAME = re.compile(BLANK_NAME)
-_TRIPLES = re.compile(r'"(?:[^"\\]|\\.)*+"|<(?!<)[^<>]*+>|(<<\()|(\)>>)')
+# parsers and printers recur into triple terms
+MAX_TRIPLE_DEPTH = 128
+
+# RDF 1.2 N-Triples, productions IRIREF, STRING_LITERAL_QUOTE, BLANK_NODE_LABEL, LANG_DIR and
+# tripleTerm. A cell must be one term; one that holds a second term, or a comment, is refused.
+_IRIREF = r"<(?:[^\x00-\x20<>\"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+>"
+_STRING = r"\"(?:[^\x22\x5C\x0A\x0D]|\\.|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+\""
+_ONE = (
+    rf"{_IRIREF}|_:{BLANK_NAME}"
+    rf"|{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRIREF})?"
+)
+# the parser checks how the parts of a triple term nest
+_TERM = re.compile(rf"{_ONE}|<<\((?:{_ONE}|<<\(|\)>>|[ \t])++(?<=\)>>)")
+_BEGINS = re.compile(rf"{_STRING}|(<<\()")
 
 
 def is_blank_name(name: str) -> bool:
@@ -50,16 +68,39 @@ def lacks_language(datatype: str, language: str) -> bool:
     return datatype in OF_LANGUAGES and not language
 
 
-def triple_depth(text: str) -> int:
-    """Return how deep triple terms nest in the text of one.
+def is_term(cell: str) -> bool:
+    """Tell whether a cell has the form of one N-Triples term.
 
     Examples
     --------
-    >>> triple_depth('<<( <x:a> <x:p> <<( <x:b> <x:p> "<<( <<(" )>> )>>')
-    2
+    >>> is_term("<http://x/a>"), is_term("Astrid")
+    (True, False)
     """
-    depth = most = 0
-    for found in _TRIPLES.finditer(text):
-        depth += bool(found[1]) - bool(found[2])
-        most = max(most, depth)
-    return most
+    return _TERM.fullmatch(cell) is not None
+
+
+def parsed_term(text: str) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
+    """Parse the text of one term of N-Triples.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no such text, or triple terms nest too deep, with the reason.
+
+    Examples
+    --------
+    >>> parsed_term('"chat"@fr').language
+    'fr'
+    """
+    # a triple term is the object of another one at most, so they nest as often as they begin
+    if text.count("<<(") > MAX_TRIPLE_DEPTH < sum(map(bool, _BEGINS.findall(text))):
+        raise InvalidArgumentError(f"triple terms nest over {MAX_TRIPLE_DEPTH} deep")
+    quads: list[ox.Quad] = []
+    if is_term(text):
+        try:
+            quads = list(ox.parse(f"<x:s> <x:p> {text} .", format=ox.RdfFormat.N_TRIPLES))
+        except (SyntaxError, ValueError, MemoryError) as error:
+            raise InvalidArgumentError(str(error)) from None
+    if len(quads) != 1:
+        raise InvalidArgumentError("not one N-Triples term")
+    return quads[0].object

@@ -2,44 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from contextlib import suppress
 
-import pyoxigraph as ox
-
-from capacity.database.terms.grammar import (
-    BLANK_NAME,
-    is_blank_name,
-    lacks_language,
-    triple_depth,
-)
+from capacity.database.terms.grammar import parsed_term
 from capacity.database.terms.nodes import term_from_pyoxigraph, term_to_pyoxigraph
-from capacity.database.terms.term import MAX_TRIPLE_DEPTH, NO_SETS, Term
+from capacity.database.terms.term import NO_SETS, Term
 from capacity.errors import InvalidArgumentError
-
-# RDF 1.2 N-Triples, productions IRIREF, STRING_LITERAL_QUOTE, BLANK_NODE_LABEL, LANG_DIR and
-# tripleTerm. A cell must be one term; one that holds a second term, or a comment, is refused.
-_IRIREF = r"<(?:[^\x00-\x20<>\"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+>"
-_STRING = r"\"(?:[^\x22\x5C\x0A\x0D]|\\.|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*+\""
-_ONE = (
-    rf"{_IRIREF}|_:{BLANK_NAME}"
-    rf"|{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRIREF})?"
-)
-# the parser checks how the parts of a triple term nest
-_TERM = re.compile(rf"{_ONE}|<<\((?:{_ONE}|<<\(|\)>>|[ \t])++(?<=\)>>)")
-_BEGINS = re.compile(rf"{_STRING}|(<<\()")
-
-
-def is_term(cell: str) -> bool:
-    """Return whether a cell has the form of one N-Triples term.
-
-    Examples
-    --------
-    >>> is_term("<http://x/a>"), is_term("Astrid")
-    (True, False)
-    """
-    return _TERM.fullmatch(cell) is not None
 
 
 def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
@@ -69,22 +37,14 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
     """
     terms: dict[str, Term] = {}
     for cell in cells:
-        quads, reason = [], "not one N-Triples term"
-        # a triple term is the object of another one at most, so they nest as often as they begin
-        if cell.count("<<(") > MAX_TRIPLE_DEPTH < sum(map(bool, _BEGINS.findall(cell))):
-            reason = f"triple terms nest over {MAX_TRIPLE_DEPTH} deep"
-        elif is_term(cell):
-            try:
-                quads = list(ox.parse(f"<x:s> <x:p> {cell} .", format=ox.RdfFormat.N_TRIPLES))
-            except (SyntaxError, ValueError, MemoryError) as error:
-                reason = str(error)
-        if len(quads) != 1:
+        try:
+            terms[cell] = term_from_pyoxigraph(parsed_term(cell))
+        except InvalidArgumentError as error:
             raise InvalidArgumentError(
                 f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name, '
-                f"<<( s p o )>>); got {cell!r:.60} ({reason:.200}). Read plain text with "
+                f"<<( s p o )>>); got {cell!r:.60} ({error!s:.200}). Read plain text with "
                 'table="long".'
-            )
-        terms[cell] = term_from_pyoxigraph(quads[0].object)
+            ) from None
     return terms
 
 
@@ -96,9 +56,8 @@ def n3_of(term: Term) -> str:
     InvalidArgumentError
         If it has no form there that is read as the same term.
     """
-    if term.kind not in ("label", "set"):
-        node_of(term)
-    return term.n3()
+    # those of a parser weren't checked
+    return Term(*term).n3()
 
 
 def node_of(term: Term) -> object:
@@ -107,7 +66,7 @@ def node_of(term: Term) -> object:
     Raises
     ------
     InvalidArgumentError
-        If there is none, such as for an IRI with spaces.
+        If there is none, as of a label.
     """
     if term.kind == "set":
         raise InvalidArgumentError(NO_SETS)
@@ -116,22 +75,5 @@ def node_of(term: Term) -> object:
             f"RDF has no form for the {term.kind} {term.text!r:.60}. Write a table, .tsv, .csv or "
             ".parquet, or give labels IRIs with `to_rdflib(db, base=...)`."
         )
-    node = None
-    if _may_be(term):
-        with suppress(ValueError, SyntaxError, TypeError):
-            node = term_to_pyoxigraph(term)
-    if node is None or term_from_pyoxigraph(node) != term:
-        raise InvalidArgumentError(
-            f"RDF has no {term.kind} that is read as {tuple(term)!r:.100}. Fix the term: its IRI, "
-            "name, datatype or language."
-        )
-    return node
-
-
-def _may_be(term: Term) -> bool:
-    """Return whether a term may be one of RDF, as far as nodes of pyoxigraph don't show."""
-    if term.kind == "blank":
-        return is_blank_name(term.text)
-    if term.kind == "literal":
-        return not lacks_language(term.datatype, term.language)
-    return term.kind != "triple" or triple_depth(term.text) <= MAX_TRIPLE_DEPTH
+    # those of a parser weren't checked
+    return term_to_pyoxigraph(Term(*term))

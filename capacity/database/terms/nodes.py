@@ -10,7 +10,9 @@ import numpy as np
 import pyoxigraph as ox
 
 from capacity.checks import shown
-from capacity.database.terms.term import XSD_STRING, Term, label, literal_node
+from capacity.database.terms.grammar import XSD_STRING
+from capacity.database.terms.term import Term, label, literal_node, unchecked
+from capacity.database.terms.well_formed import written
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -20,13 +22,8 @@ if TYPE_CHECKING:
 _NODES = (ox.NamedNode, ox.Literal, ox.BlankNode, ox.Triple)
 
 
-def _literal(text: str, datatype: str, language: str) -> Term:
-    plain = bool(language) or datatype in ("", XSD_STRING)
-    return Term("literal", text, "" if plain else datatype, language.lower())
-
-
 def term_from_pyoxigraph(node: object) -> Term:
-    """Convert a pyoxigraph node.
+    """Convert a node that a parser of pyoxigraph has made; `as_term` checks other ones.
 
     Raises
     ------
@@ -34,19 +31,17 @@ def term_from_pyoxigraph(node: object) -> Term:
         If it is no node.
     """
     if isinstance(node, ox.NamedNode):
-        return Term("iri", node.value)
+        return unchecked("iri", node.value)
     if isinstance(node, ox.Literal):
-        language = node.language or ""
-        if node.direction is not None:
-            language += f"--{node.direction}"
-        return _literal(node.value, node.datatype.value, language)
+        if node.language:
+            end = "" if node.direction is None else f"--{node.direction}"
+            return unchecked("literal", node.value, "", node.language.lower() + end)
+        datatype = node.datatype.value
+        return unchecked("literal", node.value, "" if datatype == XSD_STRING else datatype)
     if isinstance(node, ox.BlankNode):
-        return Term("blank", node.value)
+        return unchecked("blank", node.value)
     if isinstance(node, ox.Triple):
-        s, p, o = (
-            term_from_pyoxigraph(part).n3() for part in (node.subject, node.predicate, node.object)
-        )
-        return Term("triple", f"<<( {s} {p} {o} )>>")
+        return unchecked("triple", written(node))
     raise InvalidTypeError(f"A term of RDF must be a node of pyoxigraph; got {shown(node)}.")
 
 
@@ -80,13 +75,15 @@ def term_from_rdflib(node: object) -> Term:
     ------
     InvalidTypeError
         For any other type; the message lists the accepted ones.
+    InvalidArgumentError
+        For what rdflib lets in and no format can write, such as an IRI with a space.
     """
     # a node of rdflib exists only where rdflib is imported
     if "rdflib" in sys.modules:
         import rdflib
 
         if isinstance(node, rdflib.Literal):
-            return _literal(str(node), str(node.datatype or ""), node.language or "")
+            return Term("literal", str(node), str(node.datatype or ""), node.language or "")
         if isinstance(node, rdflib.URIRef):
             return Term("iri", str(node))
         if isinstance(node, rdflib.BNode):
@@ -103,8 +100,8 @@ def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
     Raises
     ------
     InvalidArgumentError
-        For what rdflib has no form of: literals with a base direction, triple terms, and literals
-        that are none of RDF, such as one of the language ``zh_TW``.
+        For what rdflib has no form of: literals with a base direction, triple terms, and languages
+        that it refuses.
     """
     import rdflib
 
@@ -141,6 +138,8 @@ def as_term(value: object) -> Term:
     ------
     InvalidTypeError
         For any other type; the message lists the accepted ones.
+    InvalidArgumentError
+        For a node or a text that no format can write.
 
     Examples
     --------
@@ -155,5 +154,6 @@ def as_term(value: object) -> Term:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return label(str(int(value)))
     if isinstance(value, _NODES):
-        return term_from_pyoxigraph(value)
+        # pyoxigraph itself lets in names of blank nodes that its parsers don't
+        return Term(*term_from_pyoxigraph(value))
     return term_from_rdflib(value)

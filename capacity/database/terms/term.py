@@ -17,27 +17,36 @@ Abstract Data Model, section 3.5 (triple terms).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
+from capacity.database.terms.well_formed import well_formed
 from capacity.errors import InvalidArgumentError
 
 Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set", "triple"]
 # in the text of a triple term
 LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
-# parsers and printers recur into triple terms
-MAX_TRIPLE_DEPTH = 128
 NO_SETS = (
     "No file holds sets of objects, which the policy `set` makes. Write the facts as they are under"
     ' multi="keep", and say multi="set" when reading them.'
 )
-XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
-class Term(NamedTuple):
+class _Fields(NamedTuple):
+    kind: Kind
+    text: str
+    datatype: str = ""
+    language: str = ""
+
+
+class Term(_Fields):
     """A subject, predicate or object, with its kind; terms sort by kind, then by text.
+
+    A term is one that files hold: what no format can write, such as an IRI with a space, is
+    refused. What RDF takes for one term is one: ``xsd:string`` is the datatype of a plain literal,
+    and is omitted, as ``rdf:langString`` is beside a language.
 
     Parameters
     ----------
@@ -49,7 +58,17 @@ class Term(NamedTuple):
     datatype : str
         Datatype IRI of a literal, empty for a plain or language-tagged one.
     language : str
-        Language tag of a literal in lower case (RDF 1.2's base direction after ``--``).
+        Language tag of a literal, kept in lower case (RDF 1.2's base direction after ``--``).
+
+    Raises
+    ------
+    InvalidArgumentError
+        For an IRI that is relative or has characters that IRIs haven't, a blank node's name, a
+        datatype, a language or a triple term that RDF hasn't, a literal of the datatype
+        ``rdf:langString`` without a language, a text without a form in UTF-8, another kind, or a
+        datatype or language of what isn't a literal. Labels may be any other text.
+    InvalidTypeError
+        If one of the four isn't a str.
 
     Examples
     --------
@@ -59,10 +78,16 @@ class Term(NamedTuple):
     False
     """
 
-    kind: Kind
-    text: str
-    datatype: str = ""
-    language: str = ""
+    __slots__ = ()
+
+    def __new__(cls, kind: Kind, text: str, datatype: str = "", language: str = "") -> Term:
+        """Make a term, or refuse it."""
+        return tuple.__new__(cls, well_formed(kind, text, datatype, language))
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Term:  # type: ignore[override]
+        # `_replace` makes its terms by this
+        return cls(*iterable)
 
     def n3(self) -> str:
         """Write the term in the syntax of N-Triples.
@@ -70,21 +95,14 @@ class Term(NamedTuple):
         Raises
         ------
         InvalidArgumentError
-            For labels and sets, which have no form in N-Triples, and for literals that are none of
-            RDF, such as one of the language ``zh_TW``.
+            For labels and sets, which have none.
         """
         if self.kind == "iri":
             return f"<{self.text}>"
         if self.kind == "blank":
             return f"_:{self.text}"
         if self.kind == "literal":
-            try:
-                return str(literal_node(self))
-            except ValueError as error:
-                raise InvalidArgumentError(
-                    f"RDF has no literal {tuple(self)!r:.100} ({error}). Fix its text, datatype "
-                    "or language."
-                ) from None
+            return str(literal_node(self))
         if self.kind == "triple":
             return self.text
         if self.kind == "set":
@@ -95,13 +113,20 @@ class Term(NamedTuple):
         )
 
     def __str__(self) -> str:
-        if self.kind in ("label", "set"):
-            return self.text
-        try:
-            return self.n3()
-        except InvalidArgumentError:
-            # for people, who are told of it
-            return repr(tuple(self))
+        return self.text if self.kind in ("label", "set") else self.n3()
+
+
+def unchecked(kind: Kind, text: str, datatype: str = "", language: str = "") -> Term:
+    """Make a term of fields that a parser has checked, or a `Term` had, and that are many.
+
+    Parameters are those of `Term`.
+
+    Examples
+    --------
+    >>> unchecked("iri", "http://example.org/a") == Term("iri", "http://example.org/a")
+    True
+    """
+    return tuple.__new__(Term, (kind, text, datatype, language))
 
 
 def label(text: str) -> Term:
@@ -122,7 +147,9 @@ def label(text: str) -> Term:
     >>> label("Astrid")
     Term(kind='label', text='Astrid', datatype='', language='')
     """
-    return Term("label", text)
+    # a table may have millions of them
+    plain = type(text) is str and text.isascii()
+    return unchecked("label", text) if plain else Term("label", text)
 
 
 def literal_node(term: Term) -> ox.Literal:
@@ -155,7 +182,7 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
         # a literal may hold what looks like an IRI
         return LITERAL_OR_IRI.sub(
             lambda found: (
-                found[0] if found[1] is None else display(Term("iri", found[1]), prefixes)
+                found[0] if found[1] is None else display(unchecked("iri", found[1]), prefixes)
             ),
             term.text,
         )

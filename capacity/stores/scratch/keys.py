@@ -18,7 +18,7 @@ from capacity.database.choosing.criteria import has_blank
 from capacity.database.terms.blank_nodes import blank_names, rename_blank_nodes
 from capacity.database.terms.n3 import parse_n3
 from capacity.database.terms.nodes import term_from_pyoxigraph
-from capacity.database.terms.term import Term
+from capacity.database.terms.term import Term, unchecked
 from capacity.stores.scratch.scratch import Scratch
 
 # the last digits of ids, in base 8
@@ -92,12 +92,12 @@ def term_of(key: str) -> Term:
     """
     kind = kind_of(key)
     if kind == LABEL:
-        return Term("label", key[1:])
+        return unchecked("label", key[1:])
     if kind in (TRIPLE, TRIPLE_WITH_BLANK):
-        return Term("triple", key[1:])
+        return unchecked("triple", key[1:])
     if kind == IRI:
-        return Term("iri", key[1:-1])
-    return Term("blank", key[2:]) if kind == BLANK else parse_n3([key])[key]
+        return unchecked("iri", key[1:-1])
+    return unchecked("blank", key[2:]) if kind == BLANK else parse_n3([key])[key]
 
 
 def kind_of(key: str) -> int:

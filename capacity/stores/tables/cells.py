@@ -46,6 +46,8 @@ class TableFile:
         Function of a `Layout` that yields batches of the cells of its facts.
     tell : callable
         Function of the number of rows so far, which tells how far reading is.
+    own : Table, optional
+        The table without the columns that its folders name.
     doubtful : bool
         Whether rows that other programs mean in another way are to be refused (`doubts`).
     quoted : bool
@@ -56,6 +58,7 @@ class TableFile:
     options: TableOptions
     batches: Callable[[Layout], Iterable[pa.RecordBatch]]
     tell: Callable[[int], object]
+    own: Table | None = None
     doubtful: bool = False
     quoted: bool = False
 
@@ -78,9 +81,9 @@ def stage_table(db: Scratch, of: TableFile, file: int | None) -> None:
         If it can't be read as three columns of facts, or in two ways.
     """
     if of.doubtful:
-        refuse_empty_rows(of.table)
+        refuse_empty_rows(of.own or of.table)
         if of.quoted:
-            refuse_quoting(of.table)
+            refuse_quoting(of.own or of.table)
     layout = layout_of(of.table, of.options)
     if next(layout.facts(of.table), None) is None:
         raise of.table.error("the table has no rows")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast, overload
 from capacity.database.io.files.formats import Format
 from capacity.database.io.files.pieces import LARGE, UnsuitedError
 from capacity.database.io.reading import Reading
+from capacity.database.io.tables.folders import has_folders_of_roles, with_folders
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import Layout
 from capacity.database.io.tables.parquet import (
@@ -95,12 +96,14 @@ def text_table(db: Scratch, where: str, format: Format, reading: Reading) -> Tab
     def rows() -> Iterator[Row]:
         return rows_of_text(uncommented(text, format, reading), format, reading)
 
-    table = Table(where, format.name, Rows(rows))
+    own = Table(where, format.name, Rows(rows))
+    table, options = with_folders(own, reading.of_table)
     return TableFile(
         table,
-        reading.of_table,
+        options,
         lambda layout: batches_of_rows(layout.facts(table)),
         lambda _: db.tell(f"bytes of {where}", text.done, text.size),
+        own=own,
         doubtful=not said,
         quoted=format.name == "tsv" and not said and _holds_a_quote(where, reading.limits),
     )
@@ -116,6 +119,7 @@ def stage_plain(db: Scratch, where: str, format: Format, reading: Reading) -> bo
     """
     with opened(where, reading.limits) as stream:
         is_plain = format.name in SEPARATORS and reading.comment is None
+        is_plain = is_plain and not has_folders_of_roles(where)
         if stream.size < LARGE or not is_plain:
             return False
         batches = _plain_batches(stream, format.name, reading)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from capacity.database.terms.blank_nodes import blank_names
 from capacity.database.terms.columns import CODES, TermColumns
-from capacity.database.terms.term import Term
+from capacity.database.terms.term import Term, unchecked
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import InvalidArgumentError
 
@@ -94,7 +94,7 @@ class Graph:
     def nested(self) -> frozenset[int]:
         """Blank nodes within triple terms."""
         triples = [term for term in self.tokens if term.kind == "triple"]
-        return frozenset(self.number(Term("blank", name)) for name in blank_names(triples))
+        return frozenset(self.number(unchecked("blank", name)) for name in blank_names(triples))
 
     def predicates(self) -> dict[int, Term]:
         """Return the predicates by their numbers."""

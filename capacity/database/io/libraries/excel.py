@@ -7,7 +7,6 @@ import io
 import os
 import zipfile
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from capacity.database.facts import Database
@@ -16,6 +15,7 @@ from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.errors import DatabaseFormatError, StorageError
+from capacity.optional import require_packages
 from capacity.safe_files import read_file
 
 SUFFIX = ".xlsx"
@@ -52,19 +52,15 @@ def read_workbook(
     Raises
     ------
     DatabaseFormatError
-        If pandas or openpyxl isn't installed, or the file is missing, broken or too large.
+        If the file is missing, broken or too large.
+    MissingExtraError
+        Without pandas and openpyxl, which the extra ``excel`` installs.
     CapacityError
         As `from_pandas`.
     """
     name = os.fspath(path)
     reading.require_kind(name, "excel", "table")
-    if missing := [one for one in _NEEDED if find_spec(one) is None]:
-        raise DatabaseFormatError(
-            name,
-            f"a workbook of Excel is read by pandas and openpyxl; {' and '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing",
-            advice=f"Say pip install {' '.join(missing)}, or save the sheet as CSV.",
-        )
+    require_packages("A workbook of Excel", _NEEDED, "excel")
     try:
         raw = read_file(path, max_bytes=reading.limits.max_bytes)
     except StorageError as error:

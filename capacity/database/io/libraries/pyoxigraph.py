@@ -11,8 +11,9 @@ import pyoxigraph as ox
 from capacity.database.facts import Database
 from capacity.database.io.rdf.graphs import DEFAULT, check_graph
 from capacity.database.policy import MultiPolicy
+from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.nodes import term_from_pyoxigraph
-from capacity.database.terms.term import Ids
+from capacity.database.terms.term import Ids, Term
 from capacity.errors import DatabaseFormatError, InvalidTypeError
 
 
@@ -71,7 +72,9 @@ def from_pyoxigraph(
     ]
     if not rows:
         raise DatabaseFormatError("the store of pyoxigraph", "no triples were found")
-    return Database.from_ids(list(ids), np.array(rows), multi=multi)
+    # JSON-LD names blank nodes as no other format does, and a store has them
+    tokens = [Term(*term) for term in with_stable_names(list(ids))]
+    return Database.from_ids(tokens, np.array(rows), multi=multi)
 
 
 def _graph(name: str | None) -> ox.DefaultGraph | ox.BlankNode | ox.NamedNode | None:

@@ -13,6 +13,7 @@ from capacity.database.given_facts import DatabaseLike
 from capacity.database.io.rdf.graphs import DEFAULT, check_graph
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
+from capacity.database.terms.grammar import is_blank_name
 from capacity.database.terms.nodes import term_from_rdflib, term_to_rdflib
 from capacity.database.terms.term import Ids, Term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
@@ -87,7 +88,8 @@ def from_rdflib(
     if not rows:
         raise DatabaseFormatError("the rdflib graph", "no triples were found")
     # two rdflib nodes can be one term: "a" and "a"^^xsd:string
-    terms = {node: term_from_rdflib(node) for node in ids}
+    names = _names(ids)
+    terms = {node: names.get(node) or term_from_rdflib(node) for node in ids}
     distinct = {term: i for i, term in enumerate(dict.fromkeys(terms.values()))}
     renumber = np.array([distinct[terms[node]] for node in ids], dtype=np.int64)
     return Database.from_ids(
@@ -96,6 +98,16 @@ def from_rdflib(
         multi=multi,
         prefixes={p: str(n) for p, n in source.namespaces()},
     )
+
+
+def _names(nodes: Iterable[Any]) -> dict[Any, Term]:
+    """Name all blank nodes ``b0``, ``b1``, ... if one has a name that no other format has."""
+    import rdflib
+
+    blank = [node for node in nodes if isinstance(node, rdflib.BNode)]
+    if all(map(is_blank_name, blank)):
+        return {}
+    return {node: Term("blank", f"b{i}") for i, node in enumerate(blank)}
 
 
 def _graph(name: str | None) -> tuple[Any, ...] | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from capacity.database.io.rdf.guards.texts import first_deeper
-from capacity.database.terms.term import MAX_TRIPLE_DEPTH
+from capacity.database.terms.grammar import MAX_TRIPLE_DEPTH
 from capacity.errors import DatabaseFormatError, EndpointError
 
 AT_ONCE = 2**16

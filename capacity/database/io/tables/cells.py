@@ -15,8 +15,9 @@ from capacity.database.io.tables.layout import layout_of
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.database.terms.n3 import is_term, n3_of, parse_n3
-from capacity.database.terms.term import XSD_STRING, label
+from capacity.database.terms.grammar import XSD_STRING, is_term
+from capacity.database.terms.n3 import n3_of, parse_n3
+from capacity.database.terms.term import Term, label
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
 _XSD = XSD_STRING.removesuffix("string")
@@ -169,7 +170,7 @@ def database_of_rows(
     if form is None:
         raise uncertain(name, format, ids, rows)
     if form == "label":
-        tokens = [label(cell) for cell in ids]
+        tokens = _labels(name, format, ids, rows)
         return Database.from_ids(tokens, numbers, arity=arity, multi=multi, source=source)
     full = {cell: in_full(cell) if short_forms else cell for cell in ids}
     try:
@@ -185,6 +186,16 @@ def database_of_rows(
     return Database.from_ids(
         list(distinct), renumber[numbers], arity=arity, multi=multi, source=source
     )
+
+
+def _labels(name: str, format: str, cells: Iterable[str], rows: Iterable[Row]) -> list[Term]:
+    tokens: list[Term] = []
+    for cell in cells:
+        try:
+            tokens.append(label(cell))
+        except InvalidArgumentError as error:
+            raise no_term(name, format, cell, str(error), rows) from None
+    return tokens
 
 
 def _refuse_literal_predicates(

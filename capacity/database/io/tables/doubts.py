@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from capacity.database.io.files.foreign import AS_TEXT
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.table import Table, empty_row
-from capacity.database.terms.n3 import is_term
+from capacity.database.terms.grammar import is_term
 
 # "Hello, ""world""": quotes around, and between them quotes by twos, at least two
 _DOUBLED = re.compile(r'"[^"]*+""(?:[^"]|"")*+"')

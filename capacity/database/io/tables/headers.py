@@ -148,6 +148,17 @@ def _word(name: object) -> str:
     return re.sub(r"(?<=.)_(?:id|entity)$", "", word)
 
 
+def role_of(name: object) -> int | None:
+    """Return the role that a name is a word for: 0 subject, 1 predicate, 2 object; None if none.
+
+    Examples
+    --------
+    >>> role_of("Relation"), role_of("year") is None
+    (1, True)
+    """
+    return _role(_word(name))
+
+
 def _role(word: str) -> int | None:
     return next((role for role, words in enumerate(_WORDS) if word in words), None)
 
@@ -182,12 +193,12 @@ def find_header(rows: Sequence[Row], arity: int) -> Header | None:
     variables = all(map(is_variable, first))
     order = role_order(first) if arity == 3 else None
     if variables or order is not None:
-        repeated = _repeats(first, rows, as_is)
+        repeated = repeats(first, rows, as_is)
         return None if repeated else Header(1, order or as_is, variables)
     if arity == 3:
         # "relation" is hardly the name of a relation, and two such words are hardly a fact
         said = [i for i in as_is if _role(_word(first[i])) == i]
-        if (1 in said or len(said) > 1) and not _repeats(first, rows, said):
+        if (1 in said or len(said) > 1) and not repeats(first, rows, said):
             return None
     return Header(0, as_is)
 
@@ -214,7 +225,7 @@ def find_header_of(rows: Sequence[Row], columns: Sequence[int]) -> Header | None
         return header
     roles = roles_among(first)
     if roles is not None:
-        return None if _repeats(first, rows, roles) else Header(1, roles)
+        return None if repeats(first, rows, roles) else Header(1, roles)
     return find_header([(n, tuple(row[i] for i in columns)) for n, row in rows], len(columns))
 
 
@@ -238,9 +249,19 @@ def _without_quotes(rows: Sequence[Row]) -> tuple[str, ...] | None:
     return tuple(cell[1:-1] for cell in first) if subjects and all(subjects) else None
 
 
-def _repeats(first: tuple[str, ...], rows: Sequence[Row], columns: Iterable[int]) -> bool:
+def repeats(first: tuple[str, ...], rows: Sequence[Row], columns: Iterable[int]) -> bool:
+    """Tell whether a later row has a word of the first one in the same column.
+
+    Examples
+    --------
+    >>> repeats(("head", "tail"), [(1, ("head", "tail")), (2, ("Ann", "TAIL"))], [0, 1])
+    True
+    """
     words = [(i, first[i].strip().lower()) for i in columns]
-    return any(row[i].strip().lower() == word for _, row in rows[1:] for i, word in words)
+    # rows that are shorter are refused when they are read
+    return any(
+        row[i].strip().lower() == word for _, row in rows[1:] for i, word in words if i < len(row)
+    )
 
 
 def looks_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
@@ -330,7 +351,7 @@ def unlike_the_rest(rows: Sequence[Row]) -> str | None:
     for i, word in enumerate(first):
         for kind, holds in (("numbers", NUMBER.fullmatch), ("IRIs", _IRI.match)):
             if all(holds(row[i]) for _, row in below):
-                again = _repeats(first, rows, range(len(first)))
+                again = repeats(first, rows, range(len(first)))
                 return None if again else f"the other rows hold {kind} below {cut(word)}"
     return None
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
-from urllib.parse import unquote
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
@@ -22,10 +20,11 @@ from capacity.database.io.files.formats import Format, register_format
 from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableOptions, TableTerms
 from capacity.database.io.tables.cells import cells_of, read_rows
-from capacity.database.io.tables.headers import Row, role_order, roles_among
+from capacity.database.io.tables.folders import columns_of_folders, names_with_folders
+from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.parquet_texts import BATCH, checked_batches
-from capacity.database.io.tables.table import Table, wrong_columns
+from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
@@ -191,13 +190,7 @@ def write_parquet(db: Database, _: Format, *, terms: TableTerms | None = None) -
     names = role_names(db.arity)
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
     schema = pa.schema([(name, pa.string()) for name in names], metadata={_KEY: form.encode()})
-    try:
-        arrays = [pa.array(column, type=pa.string()) for column in columns]
-    except (UnicodeEncodeError, pa.ArrowException) as error:
-        raise InvalidArgumentError(
-            f"A label must have a form in UTF-8; one has none ({error!s:.60}). Make a database of "
-            "other labels first."
-        ) from None
+    arrays = [pa.array(column, type=pa.string()) for column in columns]
     sink = io.BytesIO()
     whole = pa.Table.from_arrays(arrays, schema=schema)
     pq.write_table(whole, sink, compression="zstd", write_page_checksum=True)
@@ -208,10 +201,6 @@ register_format(
     Format("parquet", ("parquet", "pq", "application/vnd.apache.parquet"), None, "table",
            lambda head: 99 * head.text.startswith("PAR1"), write_parquet, parse_parquet_content)
 )  # fmt: skip
-
-
-# value of a column that a folder names where there is none
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def columns_of_facts(
@@ -225,36 +214,12 @@ def columns_of_facts(
         If it has others than facts have, or one that isn't of text, with its name and type.
     """
     own = tuple(schema.names)
-    every = (*own, *(one for one in columns_of_folders(name) if one not in own))
-    # a folder of a date, say, adds nothing to a table of facts
-    by_names = options.columns is None and options.wide is not True
-    names = every if role_order(every) and by_names else own if options.columns is None else every
-    if len(names) < len(every) and by_names and options.arity == 3:
-        is_told = role_order(own) or roles_among(own)
-        if not is_told and (len(own) != 3 or roles_among(every)):
-            raise wrong_columns(Table(name, "parquet", [], every), every, 3)
+    names = names_with_folders(name, "parquet", own, options)
     at, options = narrowed(Table(name, "parquet", [], names), options)
     for i in at:
         if i < len(own) and not _is_text(schema.field(i).type):
             raise not_text(name, "parquet", own[i], schema.field(i).type)
     return [names[i] for i in at], options
-
-
-def columns_of_folders(name: str) -> dict[str, str | None]:
-    """Read the columns, and their values, that the folders of a file name; None is no value.
-
-    Examples
-    --------
-    >>> columns_of_folders("people/year=1990/relation=born%20in/part.0.parquet")
-    {'year': '1990', 'relation': 'born in'}
-    """
-    found: dict[str, str | None] = {}
-    for folder in reversed(Path(name).parts[:-1]):
-        column, equals, value = folder.partition("=")
-        if not (column and equals):
-            break
-        found.setdefault(unquote(column), None if value == _NO_VALUE else unquote(value))
-    return dict(reversed(found.items()))
 
 
 def _is_text(of: Any) -> bool:

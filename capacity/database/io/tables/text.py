@@ -29,10 +29,11 @@ from capacity.database.io.tables.doubts import (
     refuse_empty_rows,
     refuse_quoting,
 )
+from capacity.database.io.tables.folders import has_folders_of_roles, with_folders
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.table import SEPARATORS, Table, within
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms.n3 import is_term
+from capacity.database.terms.grammar import is_term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.reading_limits import FREE_CELLS
 
@@ -44,7 +45,9 @@ def parse_table_content(
 
     Options and errors are those of `capacity.database.read_table`.
     """
-    if len(content.data) >= pieces.LARGE and format.name in SEPARATORS:
+    # cells of folders are added to rows alone
+    is_whole = format.name in SEPARATORS and not has_folders_of_roles(content.name)
+    if len(content.data) >= pieces.LARGE and is_whole:
         from capacity.database.io.tables.plain import read_plain
 
         db = read_plain(content, format.name, reading, multi=multi)
@@ -57,9 +60,8 @@ def parse_table_content(
         if format.name == "tsv" and b'"' in content.data:
             refuse_quoting(table)
     source = content.source(format.name, text.notes)
-    return read_rows(
-        table, reading.of_table, multi=multi, source=source, allow_empty=reading.allow_empty
-    )
+    table, options = with_folders(table, reading.of_table)
+    return read_rows(table, options, multi=multi, source=source, allow_empty=reading.allow_empty)
 
 
 def uncommented(text: Text, format: Format, reading: Reading) -> Uncommented:
@@ -142,13 +144,7 @@ def write_table(db: Database, format: Format, *, terms: TableTerms | None = None
         _refuse_doubtful(rows, format)
     header = list(names) if form == "label" else [f"?{name}" for name in names]
     text = _joined_by_commas([header, *rows]) if format.name == "csv" else _joined([header, *rows])
-    try:
-        data = text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidArgumentError(
-            f"A label must have a form in UTF-8; one holds {error.object[error.start]!r}, half of "
-            "a character. Make a database of other labels first."
-        ) from None
+    data = text.encode()
     if b"\0" in data:
         try:
             check("it", data)

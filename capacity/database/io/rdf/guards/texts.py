@@ -13,7 +13,7 @@ import re
 
 import numpy as np
 
-from capacity.database.terms.term import MAX_TRIPLE_DEPTH
+from capacity.database.terms.grammar import MAX_TRIPLE_DEPTH
 from capacity.errors import DatabaseFormatError
 
 # of a prefix or a base, which is written out where it is used

@@ -19,7 +19,7 @@ from capacity.database.io.files.pieces import UnsuitedError
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
 from capacity.database.io.rdf.lines.matched_lines import MatchedLines
 from capacity.database.terms.columns import UnsortedTerms
-from capacity.database.terms.term import XSD_STRING
+from capacity.database.terms.grammar import XSD_STRING
 
 if TYPE_CHECKING:
     from capacity.database.io.rdf.lines.compiled_lines import CompiledLines

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from capacity.database.io.rdf.rdfxml.names import NC_NAME, ForbiddenError
 from capacity.database.io.rdf.rdfxml.opened import Open
 from capacity.database.io.rdf.rdfxml.scopes import RDF, Name, Scope
-from capacity.database.terms.term import MAX_TRIPLE_DEPTH
+from capacity.database.terms.grammar import MAX_TRIPLE_DEPTH
 
 TYPE = f"<{RDF}type>"
 _FIRST, _REST, _NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"

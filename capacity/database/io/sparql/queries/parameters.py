@@ -103,8 +103,8 @@ def written_term(name: str, value: object) -> str:
         ) from None
     except (ValueError, UnicodeError) as error:
         raise InvalidArgumentError(
-            f"The parameter {shown(name)} must be a valid IRI or literal; got {shown(value)}, of "
-            f"which pyoxigraph says: {error!s:.120}."
+            f"The parameter {shown(name)} must be a valid IRI or literal; got {shown(value)} "
+            f"({error!s:.160})."
         ) from None
     if not isinstance(node, ox.NamedNode | ox.Literal):
         raise InvalidArgumentError(

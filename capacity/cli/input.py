@@ -25,7 +25,7 @@ from capacity.tensor.formats.npy import MAGIC
 from capacity.tensor.names import is_named, named_tensor, written
 from capacity.tensor.sparse import SparseTensor
 
-TENSOR_FORMATS = ("npy", "tns", "npz", "mtx")
+TENSOR_FORMATS = ("npy", "tns", "npz", "mtx", "pt")
 # limits of tensors and of facts, as keywords and as options
 _LIMITS = ("max_bytes", "max_growth", "max_rows", "max_cells")
 _SHARED = ("max-file-bytes", "max-growth", "max-rows", "max-cells")
@@ -33,7 +33,7 @@ FactsOrTensor = Annotated[
     Path,
     typer.Argument(
         help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy, "
-        ".tns, .npz or .mtx); may be compressed. Or the name of a tensor: " + written() + ".",
+        ".tns, .npz, .mtx or .pt); may be compressed. Or the name of a tensor: " + written() + ".",
         show_default=False,
         parser=named_path,
     ),
@@ -74,8 +74,8 @@ class _Piped(io.BytesIO):
 
 
 def begins_as_tensor(raw: bytes) -> bool:
-    """Tell from the first bytes whether they are a tensor: an array, an archive of one, or .mtx."""
-    archive = raw.startswith(ZIP) and b".npy" in raw[: 2**12]
+    """Tell from the first bytes whether they are a tensor: an array, an archive, or .mtx."""
+    archive = raw.startswith(ZIP) and any(name in raw[: 2**12] for name in (b".npy", b"/data.pkl"))
     return archive or raw.startswith((MAGIC, MATRIX_MARKET))
 
 

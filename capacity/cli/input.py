@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
+from capacity.cli.endpoints import Address
+from capacity.cli.files import Given, each, in_words, require_alone
 from capacity.cli.help import READING, one_of
-from capacity.cli.output import named_path
 from capacity.cli.selecting import Chosen, load_chosen
 from capacity.database.facts import Database
 from capacity.database.io.files.formats import FORMATS
@@ -22,22 +23,13 @@ from capacity.reading_limits import Limits
 from capacity.tensor.files import READ, parse_tensor
 from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP
 from capacity.tensor.formats.npy import MAGIC
-from capacity.tensor.names import is_named, named_tensor, written
+from capacity.tensor.names import is_named, named_tensor
 from capacity.tensor.sparse import SparseTensor
 
 TENSOR_FORMATS = ("npy", "tns", "npz", "mtx", "pt")
 # limits of tensors and of facts, as keywords and as options
 _LIMITS = ("max_bytes", "max_growth", "max_rows", "max_cells")
 _SHARED = ("max-file-bytes", "max-growth", "max-rows", "max-cells")
-FactsOrTensor = Annotated[
-    Path,
-    typer.Argument(
-        help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy, "
-        ".tns, .npz, .mtx or .pt); may be compressed. Or the name of a tensor: " + written() + ".",
-        show_default=False,
-        parser=named_path,
-    ),
-]
 FactsOrTensorFormat = Annotated[
     str | None,
     typer.Option(
@@ -84,8 +76,23 @@ def is_name(file: Path) -> bool:
     return is_named(os.fspath(file)) and not file.exists()
 
 
-def is_tensor(file: Path, format: str | None) -> bool:
-    """Tell from the format, or else from the file's name, whether it holds a tensor."""
+def is_tensor(given: Given, format: str | None) -> bool:
+    """Tell from the format, or else from the file's name, whether it holds a tensor.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is one of several.
+    """
+    tensor = next((file for file in each(given) if _is_tensor(file, format)), None)
+    if tensor is not None:
+        require_alone(given, tensor, "a tensor")
+    return tensor is not None
+
+
+def _is_tensor(file: Path, format: str | None) -> bool:
+    if isinstance(file, Address):
+        return False
     if is_name(file):
         return True
     if format is not None:
@@ -94,14 +101,14 @@ def is_tensor(file: Path, format: str | None) -> bool:
 
 
 def read_input(
-    file: Path,
+    given: Given,
     *,
     format: str | None,
     multi: MultiPolicy | None,
     arity: int | None,
     chosen: Chosen,
 ) -> Input:
-    """Read the chosen facts, or a tensor if the file's name or its format says so.
+    """Read the chosen facts of files, or a tensor if the file's name or its format says so.
 
     Raises
     ------
@@ -111,17 +118,18 @@ def read_input(
     from capacity.rank.verifier.named import tensor_of
     from capacity.safe_files import read_file
 
-    given = {name: chosen.reading[name] for name in _LIMITS if name in chosen.reading}
-    limits = Limits(**given)
+    limits = Limits(**{name: chosen.reading[name] for name in _LIMITS if name in chosen.reading})
     # standard input has no name that tells, and can be read once
     piped = None
-    if format is None and os.fspath(file) == "-":
-        piped = read_file(file, max_bytes=limits.max_bytes)
-    if not (is_tensor(file, format) if piped is None else begins_as_tensor(piped)):
-        facts = file if piped is None else _Piped(piped)
+    if format is None and not isinstance(given, list) and os.fspath(given) == "-":
+        piped = read_file(given, max_bytes=limits.max_bytes)
+    tensor = is_tensor(given, format) if piped is None else begins_as_tensor(piped)
+    if isinstance(given, list) or not tensor:
+        facts = given if piped is None else _Piped(piped)
         db = load_chosen(facts, chosen, format=format, arity=arity, multi=multi)
         of_file = db.source
         return Input(db, of_file and of_file.name, of_file and of_file.sha256)
+    file = Path(given)
     # `verify` keeps all facts of what may be some
     asked = None if piped is not None and multi == "keep" else multi
     refuse_options_of_facts(file, multi=asked, arity=arity, **chosen.flags())
@@ -136,12 +144,13 @@ def read_input(
     return Input(tensor, file.name, hashlib.sha256(raw).hexdigest())
 
 
-def refuse_options_of_facts(file: Path, **options: object) -> None:
+def refuse_options_of_facts(file: Given, **options: object) -> None:
     """Raise an InvalidArgumentError for an option that a tensor has no use for."""
     for name, value in options.items():
         # files of both kinds may be limited
         if value is not None and name not in _SHARED:
             raise InvalidArgumentError(
-                f"{file}: --{name} is about files of facts, and this is read as a tensor. Omit "
-                f"--{name}, or say with --format that the file holds facts: {', '.join(FORMATS)}."
+                f"{in_words(file)}: --{name} is about files of facts, and this is read as a "
+                f"tensor. Omit --{name}, or say with --format that the file holds facts: "
+                f"{', '.join(FORMATS)}."
             )

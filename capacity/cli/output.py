@@ -25,27 +25,6 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".parquet")
 
 
-def named_path(name: str) -> Path:
-    """Return the path of an argument; an empty one would be the current folder.
-
-    Raises
-    ------
-    BadParameter
-        For an empty name.
-    """
-    if not name:
-        raise typer.BadParameter("The path must not be empty.")
-    return Path(name)
-
-
-File = Annotated[
-    Path,
-    typer.Argument(
-        help="File of facts: RDF, TSV or CSV, which may be compressed.",
-        show_default=False,
-        parser=named_path,
-    ),
-]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON for programs.", rich_help_panel=OUTPUT)
 ]

@@ -7,8 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
@@ -16,6 +15,7 @@ from capacity.cli.help import CHOOSING, READING, one_of
 from capacity.database.choosing.folding.fold import FOLDS
 from capacity.database.choosing.selection import KeepOrDrop, Selection, SelectionOptions
 from capacity.database.facts import Database
+from capacity.database.io.files.several import Sources
 from capacity.database.io.table_options import TableForm
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
@@ -246,17 +246,17 @@ def with_selection(command: _Command) -> _Command:
 
 
 def load_chosen(
-    file: Path | BinaryIO,
+    files: Sources,
     chosen: Chosen,
     *,
     format: str | None,
     multi: MultiPolicy | None,
     arity: int | None = None,
 ) -> Database:
-    """Read the chosen part of a file, and say on standard error what was omitted."""
+    """Read the chosen part of one file or several, and say on standard error what was omitted."""
     from capacity.database.io.readers import load
 
-    db = load(file, format=format, arity=arity, multi=multi, **chosen.options())
+    db = load(files, format=format, arity=arity, multi=multi, **chosen.options())
     source = db.source
     if source is not None and "graph" in chosen.reading:
         n = source.in_other_graphs

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from capacity.cli.files import Files, one_or_several
 from capacity.cli.help import ANALYSIS, OUTPUT, SEARCH, one_of
-from capacity.cli.output import File, FormatOption, Json, MultiOption, new_folder, print_json
+from capacity.cli.output import FormatOption, Json, MultiOption, new_folder, print_json
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.embedding.queries import Task
 from capacity.progress import spinner
@@ -31,7 +32,7 @@ EXAMPLES = (
 
 @with_selection
 def dimension(
-    file: File,
+    files: Files,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
@@ -96,7 +97,7 @@ def dimension(
     from capacity.embedding.results.page import in_words, to_dict
     from capacity.embedding.softmax_scale import margins_of
 
-    db = load_chosen(file, chosen, format=format, multi=multi)
+    db = load_chosen(one_or_several(files), chosen, format=format, multi=multi)
     # a wrong tau is told before the work
     scales = () if tau is None else margins_of(QueryGraph.of(db, shared), tau)
     with spinner(f"bounding dimensions for {db.n_facts} facts") as say:

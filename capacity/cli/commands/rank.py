@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.endpoints import FactsTensorOrEndpoint, Timeout
+from capacity.cli.endpoints import Timeout
+from capacity.cli.files import FilesTensorOrEndpoint, one_or_several
 from capacity.cli.help import OUTPUT, SEARCH, one_of
 from capacity.cli.input import ArityOption, FactsOrTensorFormat, read_input
 from capacity.cli.output import Json, MultiOption, new_folder, print_json
@@ -40,7 +41,7 @@ EXAMPLES = (
 
 @with_selection
 def rank(
-    file: FactsTensorOrEndpoint,
+    files: FilesTensorOrEndpoint,
     format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
     arity: ArityOption = None,
@@ -108,8 +109,9 @@ def rank(
 
         # before the search, which would be lost
         require_plain_name(certificate)
+    given = one_or_several(files)
     counts = counts_of(
-        file,
+        given,
         out_of_core=out_of_core,
         memory_limit=memory_limit,
         dask=dask,
@@ -139,7 +141,7 @@ def rank(
     from capacity.rank.analysis import RankAnalysis
     from capacity.rank.search.scheduler import PLAN
 
-    read = read_input(file, format=format, multi=multi, arity=arity, chosen=chosen)
+    read = read_input(given, format=format, multi=multi, arity=arity, chosen=chosen)
     of = read.of
     begin = start_of(start, of)
     n = f"{of.n_facts} facts" if isinstance(of, Database) else f"{of.n_entries} entries"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.files import Files, one_or_several
 from capacity.cli.help import LAYER, OUTPUT, TRAINING
 from capacity.cli.output import (
     TABLES,
     DeviceOption,
-    File,
     FormatOption,
     Json,
     MultiOption,
@@ -42,7 +42,7 @@ EXAMPLES = (
 
 @with_selection
 def train(
-    file: File,
+    files: Files,
     d_model: Annotated[
         int, typer.Option(help="Dimension of the embeddings.", rich_help_panel=LAYER)
     ] = 4,
@@ -130,9 +130,9 @@ def train(
     given: dict[str, Any] = {name: size for name, size in heads.items() if size is not None}
     config = LayerConfig(d_model, n_heads, **given)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
-    db = load_chosen(file, chosen, format=format, multi=multi or "error")
+    db = load_chosen(one_or_several(files), chosen, format=format, multi=multi or "error")
     run = Run(
-        f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}",
+        f"{_stem(files)}-{db.facts_sha256[:8]}",
         db,
         config,
         seed,
@@ -175,7 +175,7 @@ def train(
         told = selection_json(db, chosen)
         print_json([row if told is None else {**row, "selection": told}])
         return
-    print(visible(f"{file.name}: {db!r}"))
+    print(visible(f"{', '.join(file.name for file in files):.200}: {db!r}"))
     print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
           f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
     print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")
@@ -189,6 +189,11 @@ def train(
     for written in (out, curve, facts):
         if written is not None:
             print(visible(f"  written to     {written}"))
+
+
+def _stem(files: list[Path]) -> str:
+    """Name a database by its files."""
+    return "+".join(file.name.split(".")[0] for file in files)[:60]
 
 
 def _write_curve(training: Training, path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.files import FilesOrTensor, one_or_several
 from capacity.cli.help import ANALYSIS, READING
 from capacity.cli.input import (
     ArityOption,
-    FactsOrTensor,
     FactsOrTensorFormat,
     is_tensor,
     read_input,
@@ -54,7 +54,7 @@ def verify(
             show_default=False,
         ),
     ],
-    file: FactsOrTensor,
+    files: FilesOrTensor,
     format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
     arity: ArityOption = None,
@@ -90,6 +90,7 @@ def verify(
     """
     from capacity.rank.verifier.budget import CheckBudget
 
+    file = one_or_several(files)
     tensor = is_tensor(file, format)
     if tensor:
         refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())

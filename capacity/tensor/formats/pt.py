@@ -210,8 +210,9 @@ def _with_numbers(held: torch.Tensor, archive: zipfile.ZipFile, folder: str) -> 
         if "coo" in str(held.layout):
             return torch.sparse_coo_tensor(*dense, held.shape, check_invariants=True)
         if len(dense) > 1:
+            starts, places, values = dense
             return torch.sparse_compressed_tensor(
-                *dense, size=held.shape, layout=held.layout, check_invariants=True
+                starts, places, values, size=held.shape, layout=held.layout, check_invariants=True
             )
     return dense[0]
 

@@ -39,15 +39,6 @@ FactsOrTensorFormat = Annotated[
         rich_help_panel=READING,
     ),
 ]
-ArityOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of columns of a table of facts; by default 3.",
-        min=2,
-        max=32,
-        rich_help_panel=READING,
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,6 @@ def read_input(
     *,
     format: str | None,
     multi: MultiPolicy | None,
-    arity: int | None,
     chosen: Chosen,
 ) -> Input:
     """Read the chosen facts of files, or a tensor if the file's name or its format says so.
@@ -126,13 +116,13 @@ def read_input(
     tensor = is_tensor(given, format) if piped is None else begins_as_tensor(piped)
     if isinstance(given, list) or not tensor:
         facts = given if piped is None else _Piped(piped)
-        db = load_chosen(facts, chosen, format=format, arity=arity, multi=multi)
+        db = load_chosen(facts, chosen, format=format, multi=multi)
         of_file = db.source
         return Input(db, of_file and of_file.name, of_file and of_file.sha256)
     file = Path(given)
     # `verify` keeps all facts of what may be some
     asked = None if piped is not None and multi == "keep" else multi
-    refuse_options_of_facts(file, multi=asked, arity=arity, **chosen.flags())
+    refuse_options_of_facts(file, multi=asked, **chosen.flags())
     if is_name(file):
         return Input(named_tensor(os.fspath(file)), os.fspath(file), None)
     raw = read_file(file, max_bytes=limits.max_bytes) if piped is None else piped

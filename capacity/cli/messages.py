@@ -33,6 +33,7 @@ _FLAGS = {
     "max_rows": "--max-rows",
     "max_term_bytes": "--max-term-bytes",
     "memory_limit": "--memory-limit",
+    "methods": "--method",
     "model": "--model",
     "multi": "--multi",
     "namespaces": "--namespace",

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import typer
 
 from capacity.cli.help import CHOOSING, READING, one_of
+from capacity.database.arity import LEAST, MOST
 from capacity.database.choosing.folding.fold import FOLDS
 from capacity.database.choosing.selection import KeepOrDrop, Selection, SelectionOptions
 from capacity.database.facts import Database
@@ -42,8 +43,8 @@ class _Option:
         Function that returns the values that a shell completes.
     convert : callable
         Function of what is given that returns the keyword's value.
-    least : int, optional
-        Least value of a number.
+    least, most : int, optional
+        Least and largest value of a number.
     """
 
     keyword: str
@@ -55,6 +56,7 @@ class _Option:
     completed: Callable[[], tuple[str, ...]] | None = None
     convert: Callable[[Any], Any] = lambda value: value
     least: int | None = None
+    most: int | None = None
 
     def parameter(self) -> inspect.Parameter:
         """Make the parameter of a command, as typer reads it."""
@@ -64,6 +66,7 @@ class _Option:
             rich_help_panel=self.panel,
             autocompletion=one_of(self.completed) if self.completed is not None else None,
             min=self.least,
+            max=self.most,
         )
         return inspect.Parameter(
             self.keyword,
@@ -129,6 +132,10 @@ _OPTIONS = (
         "wide, a column a property; by default recognised, or refused. Of a DuckDB file the name "
         "of a table.",
         completed=lambda: get_args(TableForm),
+    ),
+    _Option(
+        "arity", "arity", int | None, "Number of columns of a table of facts; by default 3.",
+        least=LEAST, most=MOST,
     ),
     _Option(
         "columns", "column", list[str] | None,
@@ -251,12 +258,11 @@ def load_chosen(
     *,
     format: str | None,
     multi: MultiPolicy | None,
-    arity: int | None = None,
 ) -> Database:
     """Read the chosen part of one file or several, and say on standard error what was omitted."""
     from capacity.database.io.readers import load
 
-    db = load(files, format=format, arity=arity, multi=multi, **chosen.options())
+    db = load(files, format=format, multi=multi, **chosen.options())
     source = db.source
     if source is not None and "graph" in chosen.reading:
         n = source.in_other_graphs

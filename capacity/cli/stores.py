@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -157,6 +157,10 @@ def counts_of(
     CapacityError
         For an option that can't be honoured, or as `count_source` does.
     """
+    if chosen.reading.get("arity") == 3:
+        # as all facts that are counted
+        reading = {name: value for name, value in chosen.reading.items() if name != "arity"}
+        chosen = replace(chosen, reading=reading)
     stored = False
     for file in each(sources):
         if isinstance(file, Address):

@@ -274,7 +274,7 @@ WRONG = {
     "bad shard": (["sweep", "PLAN", "--out", "x", "--shard", "3"], 2, "--shard must read i/N"),
     "no sweep": (["grid", str(EXAMPLES)], 2, "must be the folder of a sweep"),
     "a method's misspelt word": (
-        ["rank", FIGURE_1, "--methods", "kozul"],
+        ["rank", FIGURE_1, "--method", "kozul"],
         2,
         "Did you mean `Koszul flattening`?",
     ),

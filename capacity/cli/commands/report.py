@@ -11,7 +11,16 @@ import typer
 from capacity.cli.endpoints import Address
 from capacity.cli.files import FilesOrFolder, Given, each, in_words, one_or_several, require_alone
 from capacity.cli.help import ANALYSIS, MODEL, OUTPUT, SEARCH
-from capacity.cli.output import FormatOption, Json, MultiOption, print_json, write_text
+from capacity.cli.output import (
+    EFFORT_OPTION,
+    TEXT_OPTION,
+    FormatOption,
+    Json,
+    MultiOption,
+    print_json,
+    seed_option,
+    write_text,
+)
 from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
 from capacity.cli.stores import STORED
 from capacity.errors import InvalidArgumentError
@@ -44,9 +53,7 @@ def report(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    text: Annotated[
-        str | None, typer.Option(help="Text that the model reads.", rich_help_panel=MODEL)
-    ] = None,
+    text: Annotated[str | None, TEXT_OPTION] = None,
     part: Annotated[
         Literal["encoder", "decoder"] | None,
         typer.Option(
@@ -58,13 +65,7 @@ def report(
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
-    effort: Annotated[
-        Effort | None,
-        typer.Option(
-            help="Work for the rank and for dimensions of facts; by default quick.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = None,
+    effort: Annotated[Effort | None, EFFORT_OPTION] = None,
     tau: Annotated[
         float | None,
         typer.Option(
@@ -72,12 +73,7 @@ def report(
             rich_help_panel=ANALYSIS,
         ),
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of searches, and of resamples.", min=0, max=2**32 - 1, rich_help_panel=SEARCH
-        ),
-    ] = 0,
+    seed: Annotated[int, seed_option(SEARCH)] = 0,
     as_json: Json = False,
 ) -> None:
     """Write a page to send to a colleague: about facts, a sweep, or a pretrained model.

@@ -22,6 +22,7 @@ from capacity.cli.output import (
     print_json,
     require_output,
     require_table,
+    seed_option,
     write_table,
     write_text,
 )
@@ -70,9 +71,7 @@ def train(
     learning_rate: Annotated[
         float, typer.Option(help="Learning rate of Adam.", rich_help_panel=TRAINING)
     ] = 1e-3,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the initial weights.", rich_help_panel=TRAINING)
-    ] = 0,
+    seed: Annotated[int, seed_option(TRAINING)] = 0,
     starts: Annotated[
         int,
         typer.Option(
@@ -114,7 +113,6 @@ def train(
     often fails from one start, above all with few heads, where it succeeds from another.
     """
     require_packages("Training", LAYERS, "layers")
-    from capacity.checks import MAX_SEED, require_integer
     from capacity.evaluator.accuracy import TAUS, fact_table
     from capacity.evaluator.columns import accuracy_column
     from capacity.layer.engines.registry import Compute, resolve_device
@@ -124,7 +122,6 @@ def train(
     from capacity.sweep.plan import Run
     from capacity.sweep.training.one_run import train_and_tell
 
-    require_integer("seed", seed, least=0, most=MAX_SEED)
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
     heads = {"d_head_qk": d_head_qk, "d_head_vo": d_head_vo}
     given: dict[str, Any] = {name: size for name, size in heads.items() if size is not None}

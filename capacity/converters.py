@@ -7,6 +7,7 @@ other packages add a line.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -49,13 +50,30 @@ class Converter:
         classes = tuple(one for one in self.types if isinstance(one, type))
         return isinstance(value, classes) or any(name in self.types for name in names_of(value))
 
-    def made(self, value: object) -> object:
-        """Make something of an object of the kind."""
+    def made(self, value: object, **options: object) -> object:
+        """Make something of an object of the kind, with keywords of the user's."""
+        return self._function()(value, **{**self.options, **options})
+
+    def names_of_options(self) -> tuple[str, ...]:
+        """List the keywords that the function takes beside those of the kind."""
+        try:
+            parameters = list(inspect.signature(self._function()).parameters.values())[1:]
+        except ValueError:
+            # of a function of Python's own
+            return ()
+        return tuple(
+            one.name
+            for one in parameters
+            if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+            and one.name not in self.options
+        )
+
+    def _function(self) -> Callable[..., object]:
         make = self.make
         if isinstance(make, str):
             module, _, name = make.partition(":")
             make = getattr(import_module(module), name)
-        return make(value, **self.options)
+        return make
 
 
 def names_of(value: object) -> list[str]:

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 import capacity
 from capacity import AttentionLayer, Database, LayerConfig, cp_estimate, evaluator, rank_interval
+from capacity.database import as_database
 from capacity.door.calls import through_door
-from capacity.errors import CapacityError, InvalidTypeError
+from capacity.errors import CapacityError, InvalidTypeError, MultiValuedWarning
 from capacity.plots import plot_accuracy_grid
 from capacity.tensor import from_coo, matrix_multiplication
 from tests.tiers import examples
@@ -233,3 +234,13 @@ def test_an_error_of_a_users_own_function_is_none_of_the_call() -> None:
     layer = AttentionLayer(LayerConfig(4, 2), 5)
     with pytest.raises(IndexError, match="mine"):
         layer(torch.zeros((1, 2), dtype=torch.int64), edits={"z": edit})  # type: ignore[dict-item]
+
+
+def test_a_warning_that_is_made_an_error_stays_a_warning() -> None:
+    facts = [("a", "p", "x"), ("a", "p", "y")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(MultiValuedWarning):
+            Database.from_triples(facts)
+        with pytest.raises(MultiValuedWarning):
+            as_database(facts)

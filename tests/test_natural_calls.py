@@ -10,10 +10,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import rdflib
 import scipy.sparse
 import torch
 
@@ -214,6 +216,92 @@ def test_zeros_and_ones_with_three_modes_are_the_tensor_of_facts() -> None:
 def test_what_holds_no_facts_is_refused_in_words(wrong: Any) -> None:
     with pytest.raises(CapacityError, match=r"[a-z]+ [a-z]+ [a-z]+"):
         as_database(wrong)
+
+
+WIDE = {"name": ["Ann", "Bob"], "likes": ["tea, jam", "tea"], "born": ["1980", None]}
+# Ann likes tea and jam and was born, Bob likes tea
+WIDE_FACTS = {("Ann", "likes", "tea"), ("Ann", "likes", "jam"), ("Ann", "born", "1980"),
+              ("Bob", "likes", "tea")}  # fmt: skip
+
+
+def _wide(folder: Path, name: str) -> Path:
+    frame = pd.DataFrame(WIDE)
+    if name == "csv":
+        frame.to_csv(folder / "wide.csv", index=False)
+    else:
+        frame.to_json(folder / "wide.json", orient="records")
+    return folder / f"wide.{name}"
+
+
+TABLES: dict[str, Callable[[Path], Any]] = {
+    "DataFrame": lambda folder: pd.DataFrame(WIDE),
+    "DataFrame with an index": lambda folder: pd.DataFrame(WIDE).set_index("name"),
+    "pyarrow": lambda folder: pa.table(WIDE),
+    "path": lambda folder: _wide(folder, "csv"),
+    "paths": lambda folder: [_wide(folder, "csv")],
+    "records": lambda folder: str(_wide(folder, "json")),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_options_go_to_what_reads_a_table(name: str, tmp_path: Path) -> None:
+    db = as_database(TABLES[name](tmp_path), table="wide", split=",", multi="keep")
+    assert {tuple(map(str, fact)) for fact in db} == WIDE_FACTS
+    # subjects of another column, which stands anywhere
+    if "index" not in name:
+        given = TABLES[name](tmp_path)
+        db = as_database(given, table="wide", columns=["likes", "name"], multi="keep")
+        assert {tuple(map(str, fact)) for fact in db} == {
+            ("tea, jam", "name", "Ann"), ("tea", "name", "Bob"),
+        }  # fmt: skip
+
+
+def test_options_go_to_graphs_and_files_of_rdf(tmp_path: Path) -> None:
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", relation="knows")
+    assert str(as_database(graph, predicate="relation")[0][1]) == "knows"
+    table = io.BytesIO(_wide(tmp_path, "csv").read_bytes())
+    options = {"format": "csv", "table": "wide", "split": ","}
+    assert as_database(table, multi="keep", **options).n_facts == 4
+    (tmp_path / "g.nq").write_text("<x:a> <x:p> <x:b> <x:g> .\n<x:a> <x:p> <x:c> <x:h> .\n")
+    assert as_database(tmp_path / "g.nq", graph="x:g").n_facts == 1
+    assert as_database(tmp_path / "g.nq", exclude=[], multi="first").n_facts == 1
+    dataset = rdflib.Dataset()
+    for name, thing in (("x:g", "x:b"), ("x:h", "x:c")):
+        row = (rdflib.URIRef("x:a"), rdflib.URIRef("x:p"), rdflib.URIRef(thing))
+        dataset.graph(rdflib.URIRef(name)).add(row)
+    assert as_database(dataset, graph="x:h").n_facts == 1
+
+
+@pytest.mark.parametrize(
+    ("facts", "options", "said"),
+    [
+        (DB, {"table": "wide"}, "`table`.*already"),
+        (ROWS, {"table": "wide"}, r"three cells.*`table`.*DataFrame"),
+        (np.array(ROWS), {"columns": [0]}, "`columns`.*`array` has none"),
+        (pd.DataFrame(WIDE), {"tabel": "wide"}, r"`tabel`.*table, terms.*Did you mean `table`\?"),
+        (pd.DataFrame(WIDE), {"form": "wide"}, "`form`.*DataFrame.* has table, terms"),
+        (pd.DataFrame(WIDE), {"table": "broad"}, "`table`.*wide"),
+        ("none.csv", {"tables": "wide"}, r"`tables`.*`file` has.*Did you mean `table`\?"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_an_option_of_no_use_is_named(facts: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(CapacityError, match=f"(?s){said}"):
+        as_database(facts, **options)
+
+
+def test_options_go_past_a_converter_that_has_none() -> None:
+    class Frames:
+        pass
+
+    register_database_converter(Converter("frames", (Frames,), lambda _: pd.DataFrame(WIDE)))
+    try:
+        assert as_database(Frames(), table="wide", split=",", multi="keep").n_facts == 4
+        with pytest.raises(CapacityError, match="`tabel`"):
+            as_database(Frames(), tabel="wide")
+    finally:
+        unregister_database_converter("frames")
 
 
 def test_a_policy_is_applied_to_facts_of_any_form() -> None:

@@ -9,16 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.cli.help import COUNTING
-from capacity.cli.output import named_path
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar
-from capacity.tensor.names import written
 
 if TYPE_CHECKING:
     from capacity.stores.counts import StoreCounts
 
 SECONDS = "--timeout"
+
+
+def named_path(name: str) -> Path:
+    """Return the path of an argument; an empty one would be the current folder.
+
+    Raises
+    ------
+    BadParameter
+        For an empty name.
+    """
+    if not name:
+        raise typer.BadParameter("The path must not be empty.")
+    return Path(name)
 
 
 class Address(str):
@@ -40,25 +51,6 @@ def path_or_address(name: str) -> Path | Address:
     return Address(name) if is_address(name) else named_path(name)
 
 
-FactsOrEndpoint = Annotated[
-    Path,
-    typer.Argument(
-        help="File of facts: RDF, TSV or CSV, which may be compressed; or the address of a SPARQL "
-        "endpoint, https://...",
-        show_default=False,
-        parser=path_or_address,
-    ),
-]
-FactsTensorOrEndpoint = Annotated[
-    Path,
-    typer.Argument(
-        help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy or "
-        ".tns); may be compressed. Or the address of a SPARQL endpoint, https://..., or the name "
-        f"of a tensor: {written()}.",
-        show_default=False,
-        parser=path_or_address,
-    ),
-]
 Timeout = Annotated[
     float | None,
     typer.Option(

@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
+from capacity.cli.endpoints import Address
+from capacity.cli.files import Given, each, in_words, require_alone
 from capacity.cli.help import READING, one_of
-from capacity.cli.output import named_path
 from capacity.cli.selecting import Chosen, load_chosen
 from capacity.database.facts import Database
 from capacity.database.io.files.formats import FORMATS
@@ -22,37 +23,19 @@ from capacity.reading_limits import Limits
 from capacity.tensor.files import READ, parse_tensor
 from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP
 from capacity.tensor.formats.npy import MAGIC
-from capacity.tensor.names import is_named, named_tensor, written
+from capacity.tensor.names import is_named, named_tensor
 from capacity.tensor.sparse import SparseTensor
 
-TENSOR_FORMATS = ("npy", "tns", "npz", "mtx")
+TENSOR_FORMATS = ("npy", "tns", "npz", "mtx", "pt")
 # limits of tensors and of facts, as keywords and as options
 _LIMITS = ("max_bytes", "max_growth", "max_rows", "max_cells")
 _SHARED = ("max-file-bytes", "max-growth", "max-rows", "max-cells")
-FactsOrTensor = Annotated[
-    Path,
-    typer.Argument(
-        help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy, "
-        ".tns, .npz or .mtx); may be compressed. Or the name of a tensor: " + written() + ".",
-        show_default=False,
-        parser=named_path,
-    ),
-]
 FactsOrTensorFormat = Annotated[
     str | None,
     typer.Option(
         "--format",
         help=f"{', '.join([*FORMATS, *TENSOR_FORMATS])}; by default guessed.",
         autocompletion=one_of(lambda: [*FORMATS, *TENSOR_FORMATS]),
-        rich_help_panel=READING,
-    ),
-]
-ArityOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of columns of a table of facts; by default 3.",
-        min=2,
-        max=32,
         rich_help_panel=READING,
     ),
 ]
@@ -74,8 +57,8 @@ class _Piped(io.BytesIO):
 
 
 def begins_as_tensor(raw: bytes) -> bool:
-    """Return whether the first bytes are of a tensor: an array, an archive of one, or .mtx."""
-    archive = raw.startswith(ZIP) and b".npy" in raw[: 2**12]
+    """Return whether the first bytes are of a tensor: an array, an archive, or .mtx."""
+    archive = raw.startswith(ZIP) and any(name in raw[: 2**12] for name in (b".npy", b"/data.pkl"))
     return archive or raw.startswith((MAGIC, MATRIX_MARKET))
 
 
@@ -84,8 +67,23 @@ def is_name(file: Path) -> bool:
     return is_named(os.fspath(file)) and not file.exists()
 
 
-def is_tensor(file: Path, format: str | None) -> bool:
-    """Return whether a file holds a tensor, by the format or else by its name."""
+def is_tensor(given: Given, format: str | None) -> bool:
+    """Return whether a file holds a tensor, by its format or else by its name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is one of several.
+    """
+    tensor = next((file for file in each(given) if _is_tensor(file, format)), None)
+    if tensor is not None:
+        require_alone(given, tensor, "a tensor")
+    return tensor is not None
+
+
+def _is_tensor(file: Path, format: str | None) -> bool:
+    if isinstance(file, Address):
+        return False
     if is_name(file):
         return True
     if format is not None:
@@ -94,14 +92,13 @@ def is_tensor(file: Path, format: str | None) -> bool:
 
 
 def read_input(
-    file: Path,
+    given: Given,
     *,
     format: str | None,
     multi: MultiPolicy | None,
-    arity: int | None,
     chosen: Chosen,
 ) -> Input:
-    """Read the chosen facts, or a tensor if the file's name or its format is that of one.
+    """Read the chosen facts of files, or a tensor if the file's name or its format is that of one.
 
     Raises
     ------
@@ -111,20 +108,21 @@ def read_input(
     from capacity.rank.verifier.named import tensor_of
     from capacity.safe_files import read_file
 
-    given = {name: chosen.reading[name] for name in _LIMITS if name in chosen.reading}
-    limits = Limits(**given)
+    limits = Limits(**{name: chosen.reading[name] for name in _LIMITS if name in chosen.reading})
     # standard input has no name that tells, and can be read once
     piped = None
-    if format is None and os.fspath(file) == "-":
-        piped = read_file(file, max_bytes=limits.max_bytes)
-    if not (is_tensor(file, format) if piped is None else begins_as_tensor(piped)):
-        facts = file if piped is None else _Piped(piped)
-        db = load_chosen(facts, chosen, format=format, arity=arity, multi=multi)
+    if format is None and not isinstance(given, list) and os.fspath(given) == "-":
+        piped = read_file(given, max_bytes=limits.max_bytes)
+    tensor = is_tensor(given, format) if piped is None else begins_as_tensor(piped)
+    if isinstance(given, list) or not tensor:
+        facts = given if piped is None else _Piped(piped)
+        db = load_chosen(facts, chosen, format=format, multi=multi)
         of_file = db.source
         return Input(db, of_file and of_file.name, of_file and of_file.sha256)
+    file = Path(given)
     # `verify` keeps all facts of what may be some
     asked = None if piped is not None and multi == "keep" else multi
-    refuse_options_of_facts(file, multi=asked, arity=arity, **chosen.flags())
+    refuse_options_of_facts(file, multi=asked, **chosen.flags())
     if is_name(file):
         return Input(named_tensor(os.fspath(file)), os.fspath(file), None)
     raw = read_file(file, max_bytes=limits.max_bytes) if piped is None else piped
@@ -136,12 +134,13 @@ def read_input(
     return Input(tensor, file.name, hashlib.sha256(raw).hexdigest())
 
 
-def refuse_options_of_facts(file: Path, **options: object) -> None:
+def refuse_options_of_facts(file: Given, **options: object) -> None:
     """Raise an InvalidArgumentError for an option that a tensor has no use for."""
     for name, value in options.items():
         # files of both kinds may be limited
         if value is not None and name not in _SHARED:
             raise InvalidArgumentError(
-                f"{file}: --{name} is about files of facts, and this is read as a tensor. Omit "
-                f"--{name}, or say with --format that the file holds facts: {', '.join(FORMATS)}."
+                f"{in_words(file)}: --{name} is about files of facts, and this is read as a "
+                f"tensor. Omit --{name}, or say with --format that the file holds facts: "
+                f"{', '.join(FORMATS)}."
             )

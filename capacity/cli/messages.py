@@ -33,6 +33,7 @@ _FLAGS = {
     "max_rows": "--max-rows",
     "max_term_bytes": "--max-term-bytes",
     "memory_limit": "--memory-limit",
+    "methods": "--method",
     "model": "--model",
     "multi": "--multi",
     "namespaces": "--namespace",
@@ -163,9 +164,6 @@ def wrong_use(error: Any, arguments: Sequence[str], commands: Sequence[str]) -> 
     if possible:
         option = str(error.option_name)[:60]
         said = f"No such option: {option}.{_nearest_option(option, sorted(possible))}"
-    if "unexpected extra argument" in said:
-        # a shell puts files in the place of a pattern
-        said += ". Give several files as a folder, or as a pattern in quotes, such as 'data/*.nt'."
     # the parser doesn't name the command in all of its errors
     command = " ".join(["capacity", *(arg for arg in arguments[:1] if arg in commands)])
     end = "" if said.endswith(("?", ".")) else "."

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.help import CHOOSING, COMPUTE, OUTPUT, READING, one_of
+from capacity.checks import MAX_SEED
+from capacity.cli.help import CHOOSING, COMPUTE, MODEL, OUTPUT, READING, SEARCH, one_of
 from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
@@ -25,27 +26,6 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".parquet")
 
 
-def named_path(name: str) -> Path:
-    """Return the path of an argument; an empty one would be the current folder.
-
-    Raises
-    ------
-    BadParameter
-        For an empty name.
-    """
-    if not name:
-        raise typer.BadParameter("The path must not be empty.")
-    return Path(name)
-
-
-File = Annotated[
-    Path,
-    typer.Argument(
-        help="File of facts: RDF, TSV or CSV, which may be compressed.",
-        show_default=False,
-        parser=named_path,
-    ),
-]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON for programs.", rich_help_panel=OUTPUT)
 ]
@@ -64,10 +44,33 @@ FormatOption = Annotated[
         rich_help_panel=READING,
     ),
 ]
+# the same for each command, whose defaults differ
+EFFORT_OPTION: Any = typer.Option(
+    help="How hard to search: quick, about 1 s on small databases, standard, 30 s, or thorough, "
+    "minutes.",
+    rich_help_panel=SEARCH,
+)
+CERTIFICATE_OPTION: Any = typer.Option(
+    help="Write the bounds with their proofs to this JSON file, for capacity verify.",
+    rich_help_panel=OUTPUT,
+)
+TEXT_OPTION: Any = typer.Option(
+    help="Text that the model reads.", show_default=False, rich_help_panel=MODEL
+)
 DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda"],
     typer.Option(help="Device to train on.", rich_help_panel=COMPUTE),
 ]
+
+
+def seed_option(panel: str) -> Any:
+    """Make the option of a seed, in a panel of the help."""
+    return typer.Option(
+        help="Seed of what is random; the same seed gives the same result.",
+        min=0,
+        max=MAX_SEED,
+        rich_help_panel=panel,
+    )
 
 
 def print_json(data: Any) -> None:

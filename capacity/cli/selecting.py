@@ -7,15 +7,16 @@ import inspect
 import sys
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
 from capacity.cli.help import CHOOSING, READING, one_of
+from capacity.database.arity import LEAST, MOST
 from capacity.database.choosing.folding.fold import FOLDS
 from capacity.database.choosing.selection import KeepOrDrop, Selection, SelectionOptions
 from capacity.database.facts import Database
+from capacity.database.io.files.several import Sources
 from capacity.database.io.table_options import TableForm
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
@@ -42,8 +43,8 @@ class _Option:
         Function that returns the values that a shell completes.
     convert : callable
         Function of what is given that returns the keyword's value.
-    least : int, optional
-        Least value of a number.
+    least, most : int, optional
+        Least and largest value of a number.
     """
 
     keyword: str
@@ -55,6 +56,7 @@ class _Option:
     completed: Callable[[], tuple[str, ...]] | None = None
     convert: Callable[[Any], Any] = lambda value: value
     least: int | None = None
+    most: int | None = None
 
     def parameter(self) -> inspect.Parameter:
         """Make the parameter of a command, as typer reads it."""
@@ -64,6 +66,7 @@ class _Option:
             rich_help_panel=self.panel,
             autocompletion=one_of(self.completed) if self.completed is not None else None,
             min=self.least,
+            max=self.most,
         )
         return inspect.Parameter(
             self.keyword,
@@ -129,6 +132,10 @@ _OPTIONS = (
         "wide, a column a property; by default recognised, or refused. Of a DuckDB file the name "
         "of a table.",
         completed=lambda: get_args(TableForm),
+    ),
+    _Option(
+        "arity", "arity", int | None, "Number of columns of a table of facts; by default 3.",
+        least=LEAST, most=MOST,
     ),
     _Option(
         "columns", "column", list[str] | None,
@@ -246,17 +253,16 @@ def with_selection(command: _Command) -> _Command:
 
 
 def load_chosen(
-    file: Path | BinaryIO,
+    files: Sources,
     chosen: Chosen,
     *,
     format: str | None,
     multi: MultiPolicy | None,
-    arity: int | None = None,
 ) -> Database:
-    """Read the chosen part of a file, and print on standard error what was omitted."""
+    """Read the chosen part of one file or several, and print on standard error what was omitted."""
     from capacity.database.io.readers import load
 
-    db = load(file, format=format, arity=arity, multi=multi, **chosen.options())
+    db = load(files, format=format, multi=multi, **chosen.options())
     source = db.source
     if source is not None and "graph" in chosen.reading:
         n = source.in_other_graphs

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from capacity.checks import megabytes
 from capacity.cli.endpoints import Address, count_address, graph_json, refuse_timeout
+from capacity.cli.files import Given, each, in_words, require_alone
 from capacity.cli.help import COUNTING
 from capacity.cli.output import print_json
 from capacity.cli.selecting import Chosen
@@ -93,8 +93,8 @@ class SourceOptions:
     timeout: float | None = None
 
 
-def count_source(file: Path, options: SourceOptions) -> StoreCounts:
-    """Count the facts of a file, or another source, where they are.
+def count_source(given: Given, options: SourceOptions) -> StoreCounts:
+    """Count the facts of files, or another source, where they are.
 
     Raises
     ------
@@ -108,10 +108,10 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
             from capacity.stores.cluster.dask import count_dask
 
             return count_dask(
-                file, options.dask, format=options.format, progress=progress, **options.reading
+                given, options.dask, format=options.format, progress=progress, **options.reading
             )
         return count_duckdb(
-            file,
+            given,
             format=options.format,
             memory_limit=options.memory_limit or MEMORY_LIMIT,
             views=options.views,
@@ -122,7 +122,7 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
 
 
 def counts_of(
-    file: Path | Address,
+    sources: Given,
     *,
     out_of_core: bool,
     memory_limit: str | None,
@@ -137,8 +137,8 @@ def counts_of(
 
     Parameters
     ----------
-    file : Path or Address
-        The file, or an endpoint, whose facts are always counted.
+    sources : Path, Address, or list of these
+        The files, or an endpoint, whose facts are always counted.
     out_of_core : bool
         Whether the user asks for it.
     memory_limit, dask, format : str or None
@@ -157,16 +157,26 @@ def counts_of(
     CapacityError
         For an option that can't be honoured, or as `count_source` does.
     """
-    if isinstance(file, Address):
-        others = {"format": format, "out-of-core": out_of_core, "memory-limit": memory_limit,
-                  "dask": dask, "views": views}  # fmt: skip
-        counts = count_address(file, chosen, timeout, {**refused, **others})
-        _say_notes(counts)
-        return counts
-    stored = file.suffix.lower() in STORED or (out_of_core and format == "duckdb")
-    if views and not stored:
+    if chosen.reading.get("arity") == 3:
+        # as all facts that are counted
+        reading = {name: value for name, value in chosen.reading.items() if name != "arity"}
+        chosen = replace(chosen, reading=reading)
+    stored = False
+    for file in each(sources):
+        if isinstance(file, Address):
+            require_alone(sources, file, "an endpoint")
+            others = {"format": format, "out-of-core": out_of_core, "memory-limit": memory_limit,
+                      "dask": dask, "views": views}  # fmt: skip
+            counts = count_address(file, chosen, timeout, {**refused, **others})
+            _say_notes(counts)
+            return counts
+        if file.suffix.lower() in STORED:
+            require_alone(sources, file, "a DuckDB file")
+            stored = True
+    where = in_words(sources)
+    if views and not (stored or (out_of_core and format == "duckdb")):
         raise InvalidArgumentError(
-            f"{file}: --views is an option of DuckDB files, whose names end in "
+            f"{where}: --views is an option of DuckDB files, whose names end in "
             f"{' or '.join(STORED)}. Omit it."
         )
     if not views:
@@ -175,7 +185,7 @@ def counts_of(
         raise InvalidArgumentError(
             "--dask counts in the memory that its workers have: omit --memory-limit, or --dask."
         )
-    if not (out_of_core or dask is not None or file.suffix.lower() in STORED):
+    if not (out_of_core or dask is not None or stored):
         if memory_limit is not None:
             raise InvalidArgumentError(
                 "--memory-limit is an option of counting: add --out-of-core, or omit it."
@@ -187,16 +197,16 @@ def counts_of(
     given = [name for name, value in asked.items() if value not in (None, False)]
     if given and given[0] == "max-file-bytes":
         raise InvalidArgumentError(
-            f"{file}: --{given[0]} is a limit of loading, and facts of any number are counted. "
+            f"{where}: --{given[0]} is a limit of loading, and facts of any number are counted. "
             f"Omit --{given[0]}."
         )
     if given:
         raise InvalidArgumentError(
-            f"{file}: --{given[0]} needs the facts in memory, and these are counted where they "
+            f"{where}: --{given[0]} needs the facts in memory, and these are counted where they "
             f"are. Omit --{given[0]}, or load a part of them that memory holds."
         )
     options = SourceOptions(format, chosen.reading, memory_limit, dask, views, timeout)
-    counts = count_source(file, options)
+    counts = count_source(sources, options)
     _say_notes(counts)
     return counts
 

@@ -7,10 +7,10 @@ package registers; the function that makes the database is imported when such an
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
-from capacity.checks import shown
+from capacity.checks import nearest, shown
 from capacity.converters import Converter, Converters, names_of
 from capacity.database.columns import Columns
 from capacity.database.policy import MultiPolicy, multi_valued_warning
@@ -53,7 +53,9 @@ _REFUSED = {
 }
 
 
-def as_database(facts: DatabaseLike, *, multi: MultiPolicy | None = None) -> Database:
+def as_database(
+    facts: DatabaseLike, *, multi: MultiPolicy | None = None, **options: Any
+) -> Database:
     """Return facts as a database, in whatever form they come.
 
     All functions of facts take what this takes, by the policy ``keep``.
@@ -76,6 +78,10 @@ def as_database(facts: DatabaseLike, *, multi: MultiPolicy | None = None) -> Dat
         Integers become labels: 7 is ``"7"``.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+    **options
+        Keywords of the function that reads such an object, such as ``table``, ``columns`` and
+        ``split`` of `from_pandas` and `load`, ``graph`` of `from_rdflib`, or ``predicate`` of
+        `from_networkx`.
 
     Returns
     -------
@@ -85,7 +91,7 @@ def as_database(facts: DatabaseLike, *, multi: MultiPolicy | None = None) -> Dat
     Raises
     ------
     InvalidTypeError
-        For anything else, with what to do.
+        For anything else, with what to do; for a keyword that is of no use for such an object.
     CapacityError
         As the function that reads such an object.
 
@@ -96,11 +102,15 @@ def as_database(facts: DatabaseLike, *, multi: MultiPolicy | None = None) -> Dat
     Database(1 triples: 1 subjects x 1 predicates x 1 objects, 3 tokens; functional)
     >>> as_database(np.array([[0, 7, 1], [1, 7, 0]])) == as_database({("0", "7", "1"), (1, 7, 0)})
     True
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"name": ["Ann"], "born": [1980], "likes": ["tea, jam"]})
+    >>> as_database(people, table="wide", split=",", multi="keep").n_triples
+    3
     """
-    if isinstance(facts, Columns):
+    if isinstance(facts, Columns) and not options:
         db = cast("Database", facts)
         return db if multi is None else db.with_policy(multi)
-    db = facts_given(facts, "as_database(facts)")
+    db = facts_given(facts, "as_database(facts)", options)
     if multi is not None:
         return db.with_policy(multi)
     if not db.is_functional:
@@ -108,7 +118,7 @@ def as_database(facts: DatabaseLike, *, multi: MultiPolicy | None = None) -> Dat
     return db
 
 
-def facts_given(value: object, call: str) -> Database:
+def facts_given(value: object, call: str, options: Mapping[str, Any] | None = None) -> Database:
     """Return facts as a database, by the policy ``keep``, for a function that takes them.
 
     Parameters
@@ -117,13 +127,17 @@ def facts_given(value: object, call: str) -> Database:
         What `as_database` takes.
     call : str
         The function with its arguments, for the message.
+    options : mapping of str to object, optional
+        Keywords of the function that makes a database of it.
 
     Raises
     ------
     InvalidTypeError
-        If it is something else.
+        If it is something else, or has no use for one of the `options`.
     """
+    left, known = dict(options or {}), "what is a Database already has none."
     seen: list[type] = []
+    unknown = ""
     while not isinstance(value, Columns):
         refused = next((_REFUSED[name] for name in names_of(value) if name in _REFUSED), None)
         if refused == _REFUSED["torch.Module"] and "layer" in call:
@@ -135,7 +149,15 @@ def facts_given(value: object, call: str) -> Database:
                 f"path, a table, a graph or rows of three cells; got {refused or shown(value)}."
             )
         seen.append(type(value))
-        value = converter.made(value)
+        names = converter.names_of_options() if left else ()
+        unknown = next((name for name in left if name not in names), "")
+        if names and unknown:
+            known = f"`{converter.name}` has {', '.join(names)}.{nearest(unknown, names)}"
+            break
+        known = f"`{converter.name}` has {'no others' if names else 'none'}."
+        value = converter.made(value, **{name: left.pop(name) for name in names if name in left})
+    if left:
+        raise InvalidTypeError(f"{call} has no option `{unknown or next(iter(left)):.60}`: {known}")
     return cast("Database", value)
 
 

@@ -110,7 +110,8 @@ def _answering(function: Callable[..., Any], said: str, *, bound: bool = False) 
     def answering(*values: Any, **options: Any) -> Any:
         try:
             return function(*values, **options)
-        except CapacityError:
+        # a warning that the user's filter makes an error is none of the call
+        except (CapacityError, Warning):
             raise
         except Exception as error:
             if _is_of_users(error):

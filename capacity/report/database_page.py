@@ -84,6 +84,8 @@ def downloads(
 
 # rows of a table, so that a page stays small; those that carry most come first
 MOST_ROWS = 500
+# files that a command names
+MOST_FILES = 10
 _COMPONENTS = 50
 
 
@@ -156,8 +158,10 @@ def database_report(
         for task in ("ranking", "exact")
     )
     file = db.source.name if db.source is not None else "FILE"
-    # the command is for a shell, and the file's name may be anything
-    of_file = shlex.join([file, *options, *(["--effort", effort] if effort != "quick" else [])])
+    # the command is for a shell, and the files' names may be anything
+    of_file = shlex.join(
+        [*_files(db), *options, *(["--effort", effort] if effort != "quick" else [])]
+    )
     several = [row for row in description.predicates if not row.functional]
     most = marks[-1].value
     return rendered(
@@ -199,6 +203,12 @@ def database_report(
             ]
         ),
     )  # fmt: skip
+
+
+def _files(db: Database) -> list[str]:
+    """Name the files of a database as a command takes them."""
+    parts = () if db.source is None else db.source.parts or (db.source,)
+    return [part.name for part in parts] if 0 < len(parts) <= MOST_FILES else ["FILE"]
 
 
 def _saving(of: Description) -> _Saving | None:

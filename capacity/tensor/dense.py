@@ -77,15 +77,29 @@ def from_dense(array: Any) -> SparseTensor:
     if hasattr(array, "detach"):
         array = array.detach().cpu()
         if "sparse" in str(array.layout):
-            coo = array.to_sparse_coo().coalesce()
-            return from_coo(coo.indices().numpy().T, coo.values().numpy(), tuple(coo.shape))
-        # a type that numpy doesn't have, such as bfloat16, fits double precision
-        array = array.numpy() if str(array.dtype) != "torch.bfloat16" else array.double().numpy()
+            coo = array.to_sparse_coo()
+            # torch adds up values at one place within their type, which may be too narrow
+            return from_coo(coo._indices().numpy().T, _of_torch(coo._values()), tuple(coo.shape))
+        array = _of_torch(array)
     entries = _array(array)
     places = np.argwhere(entries)
     return SparseTensor(
         places, whole_numbers(entries[tuple(places.T)], places), checked_shape(entries.shape)
     )
+
+
+def _of_torch(dense: Any) -> NDArray[Any]:
+    """Return an array of a tensor of torch, also of bfloat16, which numpy doesn't have."""
+    if str(dense.dtype) != "torch.bfloat16":
+        return dense.resolve_neg().numpy()
+    exact: NDArray[np.float64] = dense.double().numpy()
+    # it holds every integer up to 2^8
+    large = np.argwhere(np.abs(exact) >= 2**8)
+    if len(large):
+        place = large[0].tolist()
+        value = float(exact[tuple(place)])
+        raise InvalidArgumentError(f"{_RANGE}; got {value} at {place}. {_advice(value)}")
+    return exact
 
 
 def from_coo(

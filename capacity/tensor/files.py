@@ -13,8 +13,9 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError
 from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, Growing, Limits
 from capacity.safe_files import read_file, write_whole
 from capacity.tensor.coordinates import BUDGET, LARGEST_ORDER
-from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP, parse_mtx, parse_npz
+from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP, parse_archive, parse_mtx
 from capacity.tensor.formats.npy import MAGIC, npy_bytes, parse_npy
+from capacity.tensor.formats.pt import old_or_pickle
 from capacity.tensor.formats.tns import parse_tns, tns_text
 from capacity.tensor.sparse import SparseTensor
 
@@ -24,7 +25,7 @@ _MATLAB = (
 )
 SUFFIXES = (".npy", ".tns", ".npy.gz", ".tns.gz")
 # those of files that are only read
-READ = (*SUFFIXES, ".npz", ".mtx", ".mtx.gz")
+READ = (*SUFFIXES, ".npz", ".mtx", ".mtx.gz", ".pt", ".pth", ".pt.gz", ".pth.gz")
 
 
 def read_tensor(
@@ -44,7 +45,8 @@ def read_tensor(
         An array of numpy (``.npy``, of bools, integers, or floats with integer values), or the text
         of FROSTT (``.tns``: a line ``i j k value`` for each entry, indices from 1, comments with
         ``#``; values at one place are added up), either also compressed by gzip; an archive of one
-        array, or of a sparse one as scipy and sparse write it (``.npz``); or a matrix of
+        array, or of a sparse one as scipy and sparse write it (``.npz``); a tensor that torch has
+        saved (``.pt``), which needs torch, and of which no pickled object is read; or a matrix of
         MatrixMarket (``.mtx``). The format is told by the first bytes, and ``-`` is standard input.
     max_bytes : int
         Maximum size, also when decompressed.
@@ -75,6 +77,8 @@ def read_tensor(
         If `path` is neither a str nor a path.
     InvalidArgumentError
         If a limit isn't a positive integer.
+    MissingExtraError
+        For a tensor of torch, if torch isn't installed.
 
     Examples
     --------
@@ -148,11 +152,13 @@ def _parsed(
     beginning = stream.peek(2**12)[: 2**12]
     if beginning.startswith(ZIP):
         whole = io.BytesIO(stream.read(limits.max_bytes + 1))
-        return parse_npz(name, whole, limits, max_order=max_order)
+        return parse_archive(name, whole, limits, max_order=max_order)
     if beginning.startswith(MATRIX_MARKET):
         return parse_mtx(name, stream, limits, max_order=max_order)
     if beginning.startswith(MAGIC):
         return parse_npy(name, stream, limits, max_order=max_order)
+    if wrong := old_or_pickle(beginning):
+        raise TensorFormatError(name, wrong[0], advice=wrong[1])
     # blanks that go on behind the beginning are lines, of which there may be too many
     blank = not beginning.strip() and len(beginning) < 2**12
     if blank or b"\0" in beginning:

@@ -54,7 +54,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         ("capacity doctor --device c", ["cpu", "cuda"]),
         ("capacity attention m --mode ", ["plain", "simplex", "causal"]),
         # bash splits what it inserts at spaces
-        ("capacity rank a.ttl --methods f", [r"flip\ graph", r"flip\ graph\ over\ F_2"]),
+        ("capacity rank a.ttl --method f", [r"flip\ graph", r"flip\ graph\ over\ F_2"]),
     ],
 )
 def test_values_of_a_closed_set_are_completed(line: str, values: list[str]) -> None:
@@ -63,7 +63,7 @@ def test_values_of_a_closed_set_are_completed(line: str, values: list[str]) -> N
 
 def test_other_shells_escape_spaces_themselves() -> None:
     names = [method.name for method in METHODS if method.name.startswith("f")]
-    assert completed("capacity rank a.ttl --methods f", "fish") == names
+    assert completed("capacity rank a.ttl --method f", "fish") == names
 
 
 def test_a_file_is_left_to_the_shell() -> None:

@@ -108,12 +108,12 @@ def test_a_method_is_guessed_by_a_word_of_its_name_before_the_file_is_read(
 ) -> None:
     path = tmp_path / "several.tsv"
     path.write_text("a\tp\tb\na\tp\tc\n")
-    code, _, err = run(capsys, "rank", path, "--methods", "kozul")
+    code, _, err = run(capsys, "rank", path, "--method", "kozul")
     assert code == 2
     assert "Did you mean `Koszul flattening`?" in err
     # nothing is said of the facts before
     assert "several objects" not in err
-    code, _, err = run(capsys, "rank", path, "--methods", "pencl")
+    code, _, err = run(capsys, "rank", path, "--method", "pencl")
     assert err.count("Did you mean `pencil`?") == 1
 
 

@@ -157,11 +157,11 @@ def test_a_large_file_of_certificates_is_refused_before_it_is_parsed(
     save_certificates([rank_interval(db).certificates.upper], certificate)
     padded = certificate.read_text() + " " * 1000
     certificate.write_text(padded)
-    limit = ("--max-bytes", len(padded) - 1)
+    limit = ("--max-certificate-bytes", len(padded) - 1)
     code, _, err = run(capsys, "verify", certificate, facts, *limit)
     assert code == 2
     assert "holds more than" in err
-    assert run(capsys, "verify", certificate, facts, "--max-bytes", len(padded))[0] == 0
+    assert run(capsys, "verify", certificate, facts, "--max-certificate-bytes", len(padded))[0] == 0
     # 64 MiB unless asked: a file that is no JSON at all, and would take long to be found so
     with certificate.open("wb") as file:
         file.truncate(64 * 2**20 + 1)

@@ -92,7 +92,7 @@ def lines_of(place: Path) -> dict[str, list[list[object]]]:
         "rank": [
             ["rank", table, "--certificate", place / f"{HOSTILE}.json"],
             ["rank", triples, "--effective"], ["rank", table, "--out-of-core"],
-            ["rank", table, "--methods", HOSTILE], ["rank", table, "--multi", HOSTILE],
+            ["rank", table, "--method", HOSTILE], ["rank", table, "--multi", HOSTILE],
         ],
         "verify": [["verify", place / f"{HOSTILE}.json", table], ["verify", table, table]],
         "dimension": [

@@ -36,9 +36,9 @@ TRAIN = {
         ["--d-model", "1024", "--n-heads", "1048576", "--d-head-qk", "1024", "--d-head-vo", "2"],
         "must take at most 8,589,934,592 bytes in float64; they would take 17",
     ),
-    "seed -1": (["--seed", "-1"], "`seed` must be an integer of at least 0; got -1"),
-    "seed 2^63": (["--seed", str(2**63)], "`seed` must be at most 9,223,372,036,854,775,807"),
-    "seed 2^70": (["--seed", str(2**70)], "`seed` must be at most"),
+    "seed -1": (["--seed", "-1"], "`--seed` must be at least 0; got '-1'"),
+    "seed 2^63": (["--seed", str(2**63)], "`--seed` must be at most 9223372036854775807"),
+    "seed 2^70": (["--seed", str(2**70)], "`--seed` must be at most"),
     "a learning rate without end": (["--learning-rate", "1e999"], "`learning_rate` must be a pos"),
     "a learning rate that is none": (["--learning-rate", "nan"], "`learning_rate` must be a pos"),
 }

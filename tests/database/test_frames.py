@@ -104,7 +104,7 @@ def test_a_fact_without_a_value_is_refused_where_a_row_is_a_fact(missing: object
 
 def test_tables_of_arrow_are_read_as_frames_are() -> None:
     table = pa.Table.from_pandas(PEOPLE)
-    assert from_arrow(table, form="wide") == ANN
+    assert from_arrow(table, table="wide") == ANN
     with pytest.raises(CapacityError, match="must be a table of Arrow"):
         from_arrow([1])
 
@@ -126,7 +126,7 @@ def test_a_cell_of_several_values_is_split_if_asked(tmp_path: Path) -> None:
     assert load(wide, table="wide", split=",") == both
     assert load(long, split=",") == read_table(long, split=", ") == both
     assert from_pandas(frame, table="wide", split=",") == both
-    assert from_arrow(pa.Table.from_pandas(frame), form="wide", split=",") == both
+    assert from_arrow(pa.Table.from_pandas(frame), table="wide", split=",") == both
     frame.to_parquet(tmp_path / "films.parquet")
     assert load(tmp_path / "films.parquet", table="wide", split=",") == both
     assert load(long).n_facts == 2
@@ -163,3 +163,42 @@ def test_large_tables_are_split_as_small_ones_are(
     small = load(path, table="wide", split=",")
     monkeypatch.setattr("capacity.database.io.files.pieces.LARGE", 1)
     assert load(path, table="wide", split=",") == small
+
+
+# three columns, which were read as subject, predicate and object
+COUNTRIES = pd.DataFrame(
+    {"continent": ["EU", "AS"], "currency": ["EUR", "JPY"], "capital": ["Rome", "Tokyo"]}
+)
+NAMED = {
+    "named": pd.Index(["IT", "JP"], name="country"),
+    "text": pd.Index(["IT", "JP"]),
+    "named numbers": pd.Index([380, 392], name="code"),
+    "levels": pd.MultiIndex.from_tuples([("IT", 1), ("JP", 2)], names=["country", "n"]),
+    "dates": pd.to_datetime(["2024-05-01", "2024-05-02"]),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_an_index_that_may_hold_subjects_is_never_ignored_in_silence(name: str) -> None:
+    frame = COUNTRIES.set_index(NAMED[name])
+    with pytest.raises(CapacityError, match=r'table="wide".*table="long"'):
+        from_pandas(frame)
+    assert from_pandas(frame, table="long").n_facts == 2
+    if name != "levels":
+        assert from_pandas(frame, table="wide").n_facts == 6
+
+
+def test_rows_that_are_chosen_of_a_long_frame_stay_facts() -> None:
+    rows = pd.DataFrame([("a", "p", "x"), ("b", "q", "y"), ("c", "q", "z")])
+    assert from_pandas(rows[rows[1] == "q"]).n_facts == 2
+    # also with names of roles, and any index
+    for columns in (["head", "relation", "tail"], ["subject", "predicate", "object"]):
+        named = rows.set_axis(columns, axis=1).set_axis(["i", "j", "k"])
+        assert from_pandas(named) == from_pandas(rows)
+
+
+def test_an_index_that_names_a_role_is_a_column() -> None:
+    rows = pd.DataFrame([("a", "p", "x"), ("b", "q", "y")],
+                        columns=pd.Index(["subject", "predicate", "object"]))  # fmt: skip
+    for index in ("subject", ["subject", "predicate"], ["predicate", "object"]):
+        assert from_pandas(rows.set_index(index)) == from_pandas(rows)

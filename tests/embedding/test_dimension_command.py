@@ -152,8 +152,8 @@ def test_verify_says_whether_entities_are_shared_and_insists_on_request(
         assert about == {("DistMult", "ranking", of), ("DistMult", "exact", of)}
         assert found["selection"] is None
     for file, right, wrong in (
-        (shared, "--shared", "--not-shared"),
-        (separate, "--not-shared", "--shared"),
+        (shared, "--shared", "--separate"),
+        (separate, "--separate", "--shared"),
     ):
         code, _, _ = run(capsys, "verify", file, circle, right)
         assert code == 0

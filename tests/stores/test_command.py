@@ -110,7 +110,7 @@ def test_a_table_of_a_database_is_always_counted(
     ("command", "options"),
     [("rank", ["--effort", "standard"]), ("rank", ["--certificate", "c.json"]),
      ("rank", ["--multi", "first"]), ("rank", ["--effective"]), ("rank", ["--estimate"]),
-     ("rank", ["--methods", "slices"]), ("rank", ["--seed", "1"]), ("rank", ["--arity", "4"]),
+     ("rank", ["--method", "slices"]), ("rank", ["--seed", "1"]), ("rank", ["--arity", "4"]),
      ("rank", ["--literals", "drop"]), ("rank", ["--predicate", "x:p"]),
      ("describe", ["--as", "turtle"]), ("describe", ["--multi", "set"]),
      ("describe", ["--annotations", "drop"]), ("describe", ["--type", "x:T"]),

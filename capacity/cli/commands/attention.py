@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.help import ANALYSIS, OUTPUT
-from capacity.cli.output import Json, print_json
+from capacity.cli.help import ANALYSIS, MODEL, OUTPUT
+from capacity.cli.output import TEXT_OPTION, Json, print_json
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner
@@ -35,9 +35,7 @@ def attention(
             show_default=False,
         ),
     ],
-    text: Annotated[
-        str, typer.Option(help="Sentence to analyse.", show_default=False, rich_help_panel=ANALYSIS)
-    ],
+    text: Annotated[str, TEXT_OPTION],
     mode: Annotated[
         Literal["plain", "simplex", "causal"] | None,
         typer.Option(
@@ -50,14 +48,14 @@ def attention(
         typer.Option(
             help="Attention of an encoder-decoder that is meant: its encoder's, its decoder's to "
             "what that has read, or its decoder's to the encoder's embeddings.",
-            rich_help_panel=ANALYSIS,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     decoder_text: Annotated[
         str | None,
         typer.Option(
             help="What the decoder reads, with --part decoder or cross; default: --text.",
-            rich_help_panel=ANALYSIS,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     layer: Annotated[

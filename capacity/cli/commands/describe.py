@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from capacity.cli.endpoints import FactsOrEndpoint, Timeout
+from capacity.cli.endpoints import Timeout
+from capacity.cli.files import FilesOrEndpoint, one_or_several
 from capacity.cli.help import OUTPUT
 from capacity.cli.output import (
     FormatOption,
@@ -33,13 +34,14 @@ EXAMPLES = (
     "capacity describe examples/countries.ttl",
     "capacity describe examples/countries.ttl --exclude iso3 --as turtle",
     "capacity describe examples/countries.ttl --sort facts --out predicates.csv",
+    "capacity describe examples/figure-1.ttl examples/countries.ttl",
     "capacity describe https://example.org/sparql --timeout 60",
 )
 
 
 @with_selection
 def describe(
-    file: FactsOrEndpoint,
+    files: FilesOrEndpoint,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
@@ -76,8 +78,9 @@ def describe(
         require_packages("A table of predicates", ("pandas",), "layers")
     if as_json and form == "turtle":
         raise InvalidArgumentError("--json and --as turtle are two forms: omit one of them.")
+    given = one_or_several(files)
     counts = counts_of(
-        file,
+        given,
         out_of_core=out_of_core,
         memory_limit=memory_limit,
         dask=dask,
@@ -98,7 +101,7 @@ def describe(
     from capacity.database.describing.dataset import describe as described
     from capacity.database.describing.writing import as_text
 
-    db = load_chosen(file, chosen, format=format, multi=multi)
+    db = load_chosen(given, chosen, format=format, multi=multi)
     with spinner(f"describing {db.n_facts} facts"):
         found = described(db)
     if sort != "rank":

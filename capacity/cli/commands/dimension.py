@@ -8,8 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.help import ANALYSIS, OUTPUT, SEARCH, one_of
-from capacity.cli.output import File, FormatOption, Json, MultiOption, new_folder, print_json
+from capacity.cli.files import Files, one_or_several
+from capacity.cli.help import ANALYSIS, SEARCH, one_of
+from capacity.cli.output import (
+    CERTIFICATE_OPTION,
+    EFFORT_OPTION,
+    FormatOption,
+    Json,
+    MultiOption,
+    new_folder,
+    print_json,
+    seed_option,
+)
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.embedding.queries import Task
 from capacity.progress import spinner
@@ -31,14 +41,14 @@ EXAMPLES = (
 
 @with_selection
 def dimension(
-    file: File,
+    files: Files,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Family of models; may be repeated. By default all.",
+            help="Family of models; by default all; repeatable.",
             autocompletion=one_of(_models),
             show_default=False,
             rich_help_panel=ANALYSIS,
@@ -57,9 +67,7 @@ def dimension(
             rich_help_panel=ANALYSIS,
         ),
     ] = None,
-    effort: Annotated[
-        Effort, typer.Option(help="Work for ranks and witnesses.", rich_help_panel=SEARCH)
-    ] = "quick",
+    effort: Annotated[Effort, EFFORT_OPTION] = "quick",
     witness: Annotated[
         bool,
         typer.Option(
@@ -73,13 +81,8 @@ def dimension(
             rich_help_panel=ANALYSIS,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all searches.", rich_help_panel=SEARCH)] = 0,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the bounds with their proofs to this JSON file.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
+    seed: Annotated[int, seed_option(SEARCH)] = 0,
+    certificate: Annotated[Path | None, CERTIFICATE_OPTION] = None,
     as_json: Json = False,
 ) -> None:
     """Bound the dimension that an embedding of a graph needs: proofs, witnesses, an estimate.
@@ -96,7 +99,7 @@ def dimension(
     from capacity.embedding.results.page import in_words, to_dict
     from capacity.embedding.softmax_scale import margins_of
 
-    db = load_chosen(file, chosen, format=format, multi=multi)
+    db = load_chosen(one_or_several(files), chosen, format=format, multi=multi)
     # a wrong tau is told before the work
     scales = () if tau is None else margins_of(QueryGraph.of(db, shared), tau)
     with spinner(f"bounding dimensions for {db.n_facts} facts") as say:

@@ -8,10 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.endpoints import FactsTensorOrEndpoint, Timeout
-from capacity.cli.help import OUTPUT, SEARCH, one_of
-from capacity.cli.input import ArityOption, FactsOrTensorFormat, read_input
-from capacity.cli.output import Json, MultiOption, new_folder, print_json
+from capacity.cli.endpoints import Timeout
+from capacity.cli.files import FilesTensorOrEndpoint, one_or_several
+from capacity.cli.help import SEARCH, one_of
+from capacity.cli.input import FactsOrTensorFormat, read_input
+from capacity.cli.output import (
+    CERTIFICATE_OPTION,
+    EFFORT_OPTION,
+    Json,
+    MultiOption,
+    new_folder,
+    print_json,
+    seed_option,
+)
 from capacity.cli.rank_result import bounds_json, print_result, sizes_json
 from capacity.cli.schemes import start_of
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
@@ -40,24 +49,12 @@ EXAMPLES = (
 
 @with_selection
 def rank(
-    file: FactsTensorOrEndpoint,
+    files: FilesTensorOrEndpoint,
     format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
-    arity: ArityOption = None,
     chosen: Chosen = ALL,
-    effort: Annotated[
-        Effort,
-        typer.Option(
-            help="Search effort: on small databases about 1 s, 30 s, or minutes.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = "quick",
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of the searches and fits.", min=0, max=2**32 - 1, rich_help_panel=SEARCH
-        ),
-    ] = 0,
+    effort: Annotated[Effort, EFFORT_OPTION] = "quick",
+    seed: Annotated[int, seed_option(SEARCH)] = 0,
     effective: Annotated[
         bool,
         typer.Option(
@@ -77,6 +74,7 @@ def rank(
     methods: Annotated[
         list[str] | None,
         typer.Option(
+            "--method",
             help="Restrict the search to this method, named as in explanations; repeatable.",
             autocompletion=one_of(_methods),
             rich_help_panel=SEARCH,
@@ -89,12 +87,7 @@ def rank(
             rich_help_panel=SEARCH,
         ),
     ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the certificates of the bounds to this JSON file.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
+    certificate: Annotated[Path | None, CERTIFICATE_OPTION] = None,
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
     dask: Dask = None,
@@ -108,8 +101,9 @@ def rank(
 
         # before the search, which would be lost
         require_plain_name(certificate)
+    given = one_or_several(files)
     counts = counts_of(
-        file,
+        given,
         out_of_core=out_of_core,
         memory_limit=memory_limit,
         dask=dask,
@@ -119,12 +113,11 @@ def rank(
         chosen=chosen,
         refused={
             "multi": None if multi == "keep" else multi,
-            "arity": None if arity == 3 else arity,
             "effort": None if effort == "quick" else effort,
             "seed": seed or None,
             "effective": effective,
             "estimate": estimate,
-            "methods": methods,
+            "method": methods,
             "start": start,
             "certificate": certificate,
         },
@@ -139,7 +132,7 @@ def rank(
     from capacity.rank.analysis import RankAnalysis
     from capacity.rank.search.scheduler import PLAN
 
-    read = read_input(file, format=format, multi=multi, arity=arity, chosen=chosen)
+    read = read_input(given, format=format, multi=multi, chosen=chosen)
     of = read.of
     begin = start_of(start, of)
     n = f"{of.n_facts} facts" if isinstance(of, Database) else f"{of.n_entries} entries"

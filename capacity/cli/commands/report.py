@@ -8,9 +8,19 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.endpoints import Address, path_or_address
+from capacity.cli.endpoints import Address
+from capacity.cli.files import FilesOrFolder, Given, each, in_words, one_or_several, require_alone
 from capacity.cli.help import ANALYSIS, MODEL, OUTPUT, SEARCH
-from capacity.cli.output import FormatOption, Json, MultiOption, print_json, write_text
+from capacity.cli.output import (
+    EFFORT_OPTION,
+    TEXT_OPTION,
+    FormatOption,
+    Json,
+    MultiOption,
+    print_json,
+    seed_option,
+    write_text,
+)
 from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
 from capacity.cli.stores import STORED
 from capacity.errors import InvalidArgumentError
@@ -29,15 +39,7 @@ EXAMPLES = (
 
 @with_selection
 def report(
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            help="File of facts (RDF or a table, which may be compressed), a folder or a pattern "
-            "of such, or the folder of a sweep; omit it with --attention.",
-            show_default=False,
-            parser=path_or_address,
-        ),
-    ] = None,
+    files: FilesOrFolder = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -51,9 +53,7 @@ def report(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    text: Annotated[
-        str | None, typer.Option(help="Text that the model reads.", rich_help_panel=MODEL)
-    ] = None,
+    text: Annotated[str | None, TEXT_OPTION] = None,
     part: Annotated[
         Literal["encoder", "decoder"] | None,
         typer.Option(
@@ -65,13 +65,7 @@ def report(
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
-    effort: Annotated[
-        Effort | None,
-        typer.Option(
-            help="Work for the rank and for dimensions of facts; by default quick.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = None,
+    effort: Annotated[Effort | None, EFFORT_OPTION] = None,
     tau: Annotated[
         float | None,
         typer.Option(
@@ -79,12 +73,7 @@ def report(
             rich_help_panel=ANALYSIS,
         ),
     ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of searches, and of resamples.", min=0, max=2**32 - 1, rich_help_panel=SEARCH
-        ),
-    ] = 0,
+    seed: Annotated[int, seed_option(SEARCH)] = 0,
     as_json: Json = False,
 ) -> None:
     """Write a page to send to a colleague: about facts, a sweep, or a pretrained model.
@@ -99,6 +88,11 @@ def report(
     # before the work, which would be lost if the page couldn't be written
     require_replaceable(out)
     of_facts = {"format": format, "multi": multi, "effort": effort, **chosen.flags()}
+    source = one_or_several(files) if files else None
+    for one in files or ():
+        for is_one, what in ((_is_model, "a model"), (_is_sweep, "a sweep")):
+            if not isinstance(one, Address) and is_one(one):
+                require_alone(files or (), one, what)
     if attention is None and isinstance(source, Path) and _is_model(source):
         source, attention = None, source
     if attention is not None:
@@ -112,7 +106,7 @@ def report(
     elif text is not None or part is not None:
         name = "--part" if text is None else "--text"
         raise InvalidArgumentError(f"{name} is about a model: add --attention FOLDER.")
-    elif not isinstance(source, Address) and (source / "manifest.json").exists():
+    elif isinstance(source, Path) and _is_sweep(source):
         _refuse("a sweep", of_facts)
         page, about = _of_sweep(source, 0.95 if tau is None else tau, seed), "sweep"
     else:
@@ -134,22 +128,26 @@ def _refuse(about: str, options: Mapping[str, object]) -> None:
             )
 
 
+def _is_sweep(folder: Path) -> bool:
+    return (folder / "manifest.json").exists()
+
+
 def _is_model(folder: Path) -> bool:
     """Return whether save_pretrained wrote a folder: config.json, and no manifest of a sweep."""
     try:
-        return (folder / "config.json").is_file() and not (folder / "manifest.json").exists()
+        return (folder / "config.json").is_file() and not _is_sweep(folder)
     except OSError:
         # reading it tells what is wrong
         return False
 
 
 def _of_model(
-    source: Path | None, folder: Path, text: str | None, part: Literal["encoder", "decoder"] | None
+    source: Given | None, folder: Path, text: str | None, part: Literal["encoder", "decoder"] | None
 ) -> str:
     if source is not None:
         raise InvalidArgumentError(
-            f"A page must be about one thing: {source!s:.200}, or the model of --attention. Omit "
-            "one of them."
+            f"A page must be about one thing: {in_words(source):.200}, or the model of "
+            "--attention. Omit one of them."
         )
     if text is None:
         raise InvalidArgumentError(
@@ -181,18 +179,19 @@ def _of_sweep(folder: Path, tau: float, seed: int) -> str:
 
 
 def _of_facts(
-    source: Path,
+    source: Given,
     format: str | None,
     multi: Any,
     chosen: Chosen,
     effort: Effort,
     seed: int,
 ) -> str:
-    if isinstance(source, Address) or source.suffix.lower() in STORED:
-        raise InvalidArgumentError(
-            f"{source!s:.200}: a report needs the facts, and those of an endpoint or of a DuckDB "
-            "file are counted where they are. Give a file of facts; `capacity describe` counts."
-        )
+    for one in each(source):
+        if isinstance(one, Address) or one.suffix.lower() in STORED:
+            raise InvalidArgumentError(
+                f"{one!s:.200}: a report needs the facts, and those of an endpoint or of a DuckDB "
+                "file are counted where they are. Give a file of facts; `capacity describe` counts."
+            )
     from capacity.report import database_report
 
     db = load_chosen(source, chosen, format=format, multi=multi)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.files import Files, one_or_several
 from capacity.cli.help import LAYER, OUTPUT, TRAINING
 from capacity.cli.output import (
     TABLES,
     DeviceOption,
-    File,
     FormatOption,
     Json,
     MultiOption,
@@ -22,6 +22,7 @@ from capacity.cli.output import (
     print_json,
     require_output,
     require_table,
+    seed_option,
     write_table,
     write_text,
 )
@@ -42,7 +43,7 @@ EXAMPLES = (
 
 @with_selection
 def train(
-    file: File,
+    files: Files,
     d_model: Annotated[
         int, typer.Option(help="Dimension of the embeddings.", rich_help_panel=LAYER)
     ] = 4,
@@ -70,9 +71,7 @@ def train(
     learning_rate: Annotated[
         float, typer.Option(help="Learning rate of Adam.", rich_help_panel=TRAINING)
     ] = 1e-3,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the initial weights.", rich_help_panel=TRAINING)
-    ] = 0,
+    seed: Annotated[int, seed_option(TRAINING)] = 0,
     starts: Annotated[
         int,
         typer.Option(
@@ -114,7 +113,6 @@ def train(
     often fails from one start, above all with few heads, where it succeeds from another.
     """
     require_packages("Training", LAYERS, "layers")
-    from capacity.checks import MAX_SEED, require_integer
     from capacity.evaluator.accuracy import TAUS, fact_table
     from capacity.evaluator.columns import accuracy_column
     from capacity.layer.engines.registry import Compute, resolve_device
@@ -124,15 +122,14 @@ def train(
     from capacity.sweep.plan import Run
     from capacity.sweep.training.one_run import train_and_tell
 
-    require_integer("seed", seed, least=0, most=MAX_SEED)
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
     heads = {"d_head_qk": d_head_qk, "d_head_vo": d_head_vo}
     given: dict[str, Any] = {name: size for name, size in heads.items() if size is not None}
     config = LayerConfig(d_model, n_heads, **given)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
-    db = load_chosen(file, chosen, format=format, multi=multi or "error")
+    db = load_chosen(one_or_several(files), chosen, format=format, multi=multi or "error")
     run = Run(
-        f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}",
+        f"{_stem(files)}-{db.facts_sha256[:8]}",
         db,
         config,
         seed,
@@ -175,7 +172,7 @@ def train(
         told = selection_json(db, chosen)
         print_json([row if told is None else {**row, "selection": told}])
         return
-    print(visible(f"{file.name}: {db!r}"))
+    print(visible(f"{', '.join(file.name for file in files):.200}: {db!r}"))
     print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
           f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
     print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")
@@ -189,6 +186,11 @@ def train(
     for written in (out, curve, facts):
         if written is not None:
             print(visible(f"  written to     {written}"))
+
+
+def _stem(files: list[Path]) -> str:
+    """Name a database by its files."""
+    return "+".join(file.name.split(".")[0] for file in files)[:60]
 
 
 def _write_curve(training: Training, path: Path) -> None:

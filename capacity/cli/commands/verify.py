@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.files import FilesOrTensor, one_or_several
 from capacity.cli.help import ANALYSIS, READING
 from capacity.cli.input import (
-    ArityOption,
-    FactsOrTensor,
     FactsOrTensorFormat,
     is_tensor,
     read_input,
@@ -54,15 +53,14 @@ def verify(
             show_default=False,
         ),
     ],
-    file: FactsOrTensor,
+    files: FilesOrTensor,
     format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
-    arity: ArityOption = None,
     chosen: Chosen = ALL,
     shared: Annotated[
         bool | None,
         typer.Option(
-            "--shared/--not-shared",
+            "--shared/--separate",
             help="Require that in each dimension subjects and objects are the same entities, or "
             "that they aren't.",
             show_default=False,
@@ -72,7 +70,7 @@ def verify(
     certificate_bytes: Annotated[
         int | None,
         typer.Option(
-            "--max-bytes",
+            "--max-certificate-bytes",
             help="Largest file of certificates to read, in bytes; default: 64 MiB.",
             min=1,
             rich_help_panel=READING,
@@ -85,17 +83,18 @@ def verify(
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
     requires a certain one. The options that choose facts must be those that the certificate was
     made under. A certificate about a tensor names the tensor. A dimension depends on whether
-    entities are shared, which is said; --shared and --not-shared require one of the two. A scheme
+    entities are shared, which is said; --shared and --separate require one of the two. A scheme
     is checked entry by entry; where its C is transposed, it is read so, which is said.
     """
     from capacity.rank.verifier.budget import CheckBudget
 
+    file = one_or_several(files)
     tensor = is_tensor(file, format)
     if tensor:
-        refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
+        refuse_options_of_facts(file, multi=multi, **chosen.flags())
     if is_scheme(certificate):
         policy = None if tensor else "keep"
-        every = read_input(file, format=format, multi=policy, arity=arity, chosen=chosen).of
+        every = read_input(file, format=format, multi=policy, chosen=chosen).of
         raise typer.Exit(code=_of_scheme(certificate, every, as_json=as_json))
     certificates = _read(certificate, certificate_bytes)
     for one in certificates:
@@ -109,7 +108,7 @@ def verify(
     if shared is not None:
         _require_shared(certificates, certificate, shared=shared)
     policy = None if tensor else "keep"
-    every = read_input(file, format=format, multi=policy, arity=arity, chosen=chosen).of
+    every = read_input(file, format=format, multi=policy, chosen=chosen).of
     selection = selection_json(every, chosen) if isinstance(every, Database) else None
     rows: list[dict[str, Any]] = []
     try:
@@ -169,7 +168,7 @@ def _require_shared(claims: list[Certificate | Dimension], path: Path, *, shared
     from capacity.embedding.results.result import Dimension
 
     dimensions = [one for one in claims if isinstance(one, Dimension)]
-    flag, made = ("--shared", "--shared") if shared else ("--not-shared", "--separate")
+    flag = "--shared" if shared else "--separate"
     if not dimensions:
         raise CertificateError(
             f"{path}: {flag} is about dimensions; the file holds certificates of ranks alone. "
@@ -181,7 +180,7 @@ def _require_shared(claims: list[Certificate | Dimension], path: Path, *, shared
             f"{path}: {flag} requires dimensions for subjects and objects that are "
             f"{_whose(shared)}; that of {wrong.model:.60} for {wrong.task:.60} is for those that "
             f"are {_whose(not shared)}. Omit {flag}, or make the file with `capacity dimension "
-            f"{made}`."
+            f"{flag}`."
         )
 
 

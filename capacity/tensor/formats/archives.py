@@ -1,4 +1,4 @@
-"""Tensors in the files of other libraries: ``.npz`` of numpy, scipy and sparse, and MatrixMarket.
+"""Tensors in the files of other libraries: archives (``.npz``, ``.pt``), and MatrixMarket.
 
 What an archive or a header promises is held against the limits before anything is made of it, and
 no pickle is read. A matrix is a tensor of two modes.
@@ -22,6 +22,7 @@ from capacity.errors import InvalidArgumentError, TensorFormatError
 from capacity.reading_limits import Limits
 from capacity.tensor.dense import from_coo
 from capacity.tensor.formats.npy import parse_npy, refuse_order
+from capacity.tensor.formats.pt import is_pt, parse_pt
 from capacity.tensor.sparse import SparseTensor
 
 ZIP, MATRIX_MARKET = b"PK\x03\x04", b"%%MatrixMarket"
@@ -32,8 +33,8 @@ _SIZES = re.compile(
 )
 
 
-def parse_npz(name: str, stream: BinaryIO, limits: Limits, *, max_order: int) -> SparseTensor:
-    """Read the only array of a ``.npz`` file, or the sparse array that scipy or sparse has written.
+def parse_archive(name: str, stream: BinaryIO, limits: Limits, *, max_order: int) -> SparseTensor:
+    """Read an archive: of numpy (``.npz``), where it has one array or a sparse one, or of torch.
 
     Errors are those of `capacity.tensor.read_tensor`.
     """
@@ -44,6 +45,8 @@ def parse_npz(name: str, stream: BinaryIO, limits: Limits, *, max_order: int) ->
     with archive:
         sizes = {one.filename.removesuffix(".npy"): one.file_size for one in archive.infolist()}
         _refuse(name, "npz", limits.excess(grown=sum(sizes.values())))
+        if is_pt(archive.namelist()):
+            return parse_pt(name, archive, limits, max_order)
         if len(sizes) == 1:
             with archive.open(archive.infolist()[0]) as member:
                 return parse_npy(name, io.BufferedReader(member), limits, max_order=max_order)  # type: ignore[type-var]

@@ -144,6 +144,8 @@ def foreign_bytes(data: bytes) -> Foreign | None:
             return Foreign(
                 "an archive of arrays of numpy", "It is read as a tensor if its name ends in .npz."
             )
+        if data[26:30] and b"/data.pkl" in data[30:4096]:
+            return Foreign("a file of torch", "A tensor is read from it if its name ends in .pt.")
         return Foreign("a zip archive", _UNPACK.format("unzip FILE"))
     if data[257:262] == b"ustar":
         return Foreign("a tar archive", _UNPACK.format("tar -xf FILE"))

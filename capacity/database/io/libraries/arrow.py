@@ -18,9 +18,9 @@ from capacity.errors import InvalidTypeError
 
 
 def from_arrow(
-    table: Any,
+    data: Any,
     *,
-    form: TableForm | None = None,
+    table: TableForm | None = None,
     terms: TableTerms | None = None,
     arity: int | None = None,
     columns: Columns | None = None,
@@ -31,12 +31,10 @@ def from_arrow(
 
     Parameters
     ----------
-    table : pyarrow.Table, polars.DataFrame or another object with ``__arrow_c_stream__``
+    data : pyarrow.Table, polars.DataFrame or another object with ``__arrow_c_stream__``
         Columns as `from_pandas` has them.
-    form : {'long', 'wide', 'n3'}, optional
-        Form of the table, which `from_pandas` calls ``table``.
-    terms, arity, columns, split : optional
-        As `from_pandas` has them.
+    table, terms, arity, columns, split : optional
+        Form of the table, of its cells, and columns, as `from_pandas` has them.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
 
@@ -48,7 +46,7 @@ def from_arrow(
     Raises
     ------
     InvalidTypeError
-        If `table` is something else, or a cell is neither text, a number, nor a date.
+        If `data` is something else, or a cell is neither text, a number, nor a date.
     DatabaseFormatError
         For other columns, a missing cell, a table without rows, or one that can be read in two
         ways.
@@ -61,17 +59,17 @@ def from_arrow(
     >>> str(from_arrow(table)("a", "p"))
     '1980'
     """
-    options = table_options(form, terms, arity, columns, split)
-    if not hasattr(table, "__arrow_c_stream__"):
+    options = table_options(table, terms, arity, columns, split)
+    if not hasattr(data, "__arrow_c_stream__"):
         raise InvalidTypeError(
-            f"`table` must be a table of Arrow; got {type(table).__name__}. For a file use "
+            f"`data` must be a table of Arrow; got {type(data).__name__}. For a file use "
             "read_table."
         )
     try:
-        given = pa.table(table)
+        given = pa.table(data)
     except pa.ArrowException:
         raise InvalidTypeError(
-            f"`table` must be a table with columns; got {type(table).__name__}."
+            f"`data` must be a table with columns; got {type(data).__name__}."
         ) from None
     names = tuple(given.column_names)
     at, options = narrowed(Table("the table", "arrow", [], names), options)

@@ -19,7 +19,7 @@ from capacity.database.io.table_options import (
     table_options,
 )
 from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
-from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.headers import Row, role_order
 from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
@@ -112,7 +112,7 @@ def from_pandas(
             f"`frame` must be a pandas DataFrame; got {type(frame).__name__}. For a file use "
             "read_table."
         )
-    frame = _with_index(frame, bool(options.wide), columns)
+    frame = _with_index(frame, options, columns)
     _require_columns(frame, options)
     names = tuple(frame.columns)
     if options.columns is not None:
@@ -126,20 +126,24 @@ def from_pandas(
     )
 
 
-def _with_index(frame: pd.DataFrame, wide: bool, columns: Columns | None) -> pd.DataFrame:
+def _with_index(
+    frame: pd.DataFrame, options: TableOptions, columns: Columns | None
+) -> pd.DataFrame:
     """Make the index the first column where it holds subjects, or a column that is asked for.
 
     Raises
     ------
     InvalidArgumentError
-        If that is in doubt: an index of numbers without a name is left by a choice of rows, too.
+        If that is in doubt: an index of numbers without a name is left by a choice of rows, too;
+        and any column may be of a fact beside an index, or of a property.
     """
     index = frame.index
     if columns is not None:
         wanted = index.name is not None and index.name in columns
         return frame.reset_index() if wanted and index.name not in frame.columns else frame
-    default = index.name is None and list(index) == list(range(len(index)))
-    if not wide or default:
+    if not options.wide:
+        return frame if options.wide is False else _long(frame, options.arity)
+    if index.name is None and list(index) == list(range(len(index))):
         return frame
     if index.nlevels > 1:
         raise InvalidArgumentError(
@@ -157,6 +161,23 @@ def _with_index(frame: pd.DataFrame, wide: bool, columns: Columns | None) -> pd.
     while name in frame.columns:
         name = f"{name}_"
     return frame.rename_axis(name).reset_index()
+
+
+def _long(frame: pd.DataFrame, arity: int) -> pd.DataFrame:
+    """Make columns of an index that names roles; refuse one that may hold subjects."""
+    names, columns = list(frame.index.names), list(frame.columns)
+    if {*names} & {*role_names(arity)} and {*role_names(arity)} <= {*names, *columns}:
+        return frame if {*names} & {*columns} else frame.reset_index()
+    holds = any(name is not None for name in names) or frame.index.dtype.kind not in "iuf"
+    known = role_order(columns) is not None or {*role_names(arity)} <= {*columns}
+    if holds and len(columns) == arity and not known:
+        raise InvalidArgumentError(
+            "A DataFrame with an index that has a name or holds text may have one column a "
+            f"property, or a row a fact; got the index {shown(frame.index.name or 'of text')} and "
+            f'the columns {shown(columns)}. Say table="wide" if the index holds the subjects, and '
+            'table="long" if a row is a fact.'
+        )
+    return frame
 
 
 def _require_columns(frame: pd.DataFrame, options: TableOptions) -> None:

@@ -82,9 +82,10 @@ def print_result(
         print(f"  sums of slice ranks      {min(bounds.slices)}   {ways}")
     unfoldings = " ".join(map(str, bounds.unfoldings))
     print(f"  unfolding ranks          {unfoldings}{'' if triples else '   in each mode'}")
-    for name, interval in intervals.items():
+    for interval in intervals.values():
         known = "known exactly" if interval.closed else "certified"
-        print(f"  {name.replace('_', ' '):<24} {interval}   {known}")
+        what = interval.certificates.lower.what
+        print(f"  {what:<24} {interval}   {known}")
         for line in interval.explanation:
             print(f"    {visible(line)}")
     if fit:

@@ -36,15 +36,10 @@ from capacity.rank.search.methods import chosen
 from capacity.rank.search.rank_ledger import START, RankLedger
 from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
-from capacity.rank.verifier.certificate import (
-    FIELDS,
-    Certificate,
-    CertificatePair,
-    Field,
-    Quantity,
-)
+from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
+from capacity.rank.verifier.number_field import FIELDS, Field
 from capacity.tensor.structure import is_complete
 
 INTERRUPTED = ("interrupted before the search was over",)

@@ -22,9 +22,9 @@ from capacity.rank.effort import Limit, Limits
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.reductions.subtensor import Core, Finding, concise_core
 from capacity.rank.verifier.argument import Side
-from capacity.rank.verifier.certificate import Field
 from capacity.rank.verifier.fields import why_not_over
 from capacity.rank.verifier.kinds import KINDS
+from capacity.rank.verifier.number_field import Field
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.tensor.sparse import SparseTensor
 
@@ -175,7 +175,7 @@ class Method:
     Attributes
     ----------
     name : str
-        Name in certificates, explanations and ``--methods``.
+        Name in certificates, explanations and ``--method``.
     find : callable, optional
         ``find(problem, goal)`` yields tuples of arguments about a small tensor, better ones later.
         Give either this or `find_in_entries`.

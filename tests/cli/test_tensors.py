@@ -325,3 +325,19 @@ def test_another_number_of_columns_is_told(
     assert "needs predicates" in refused(
         capsys, "rank", products, "--arity", "4", "--multi", "majority"
     )
+
+
+def test_a_rank_over_a_field_and_a_border_rank_are_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # two products over C
+    rank = run_json(capsys, "rank", "complex:", "--field", "C")["rank"]
+    assert (rank["field"], rank["lower"], rank["upper"]) == ("C", 2, 3)
+    # W is a limit of tensors of rank 2
+    code, out, _ = run(capsys, "rank", "w:3", "--border")
+    assert code == 0
+    assert out.startswith("The border rank is between 2 and 3: ")
+    assert "  border rank              [2, 3]   certified\n" in out
+    assert "no other kind of argument bounds the border rank" in out
+    assert "no border rank" in refused(capsys, "rank", "w:3", "--border", "--effective")
+    assert "'R', 'Q', 'C'" in refused(capsys, "rank", "w:3", "--field", "F_2")

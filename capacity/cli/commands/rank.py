@@ -28,6 +28,7 @@ from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, 
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
+from capacity.rank.verifier.number_field import Field
 from capacity.visible import visible
 
 
@@ -87,6 +88,21 @@ def rank(
             rich_help_panel=SEARCH,
         ),
     ] = None,
+    field: Annotated[
+        Field,
+        typer.Option(
+            help="Bound the rank over the real, the rational or the complex numbers.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = "R",
+    border: Annotated[
+        bool,
+        typer.Option(
+            "--border",
+            help="Bound the border rank: the least rank of tensors arbitrarily near this one.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = False,
     certificate: Annotated[Path | None, CERTIFICATE_OPTION] = None,
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
@@ -119,6 +135,8 @@ def rank(
             "estimate": estimate,
             "method": methods,
             "start": start,
+            "field": None if field == "R" else field,
+            "border": border,
             "certificate": certificate,
         },
     )
@@ -145,8 +163,9 @@ def rank(
                 print(what, file=sys.stderr)
 
         analysis = RankAnalysis(
-            of, effort=effort, seed=seed, methods=methods, start=begin, progress=tell
-        )
+            of, effort=effort, seed=seed, methods=methods, start=begin, field=field,
+            border=border, progress=tell,
+        )  # fmt: skip
         bounds, intervals = analysis.bounds, {"rank": analysis.rank}
         if effective:
             found = analysis.effective_rank

@@ -29,9 +29,10 @@ from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.scheduler import AS_A_WHOLE, TOO_LARGE, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.verifier.budget import CheckBudget
-from capacity.rank.verifier.certificate import Certificate, Field
+from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.number_field import Field
 from capacity.tensor.sparse import SparseTensor
 
 

@@ -31,6 +31,8 @@ class Open:
         Further sentences: why the entries weren't searched, or a bound of theirs that doesn't add.
     flattened : bool
         True if flattenings are tried, which need a dense tensor with all entries known.
+    border : bool
+        Whether the border rank is bounded.
     """
 
     what: str
@@ -39,6 +41,7 @@ class Open:
     upper: int
     notes: tuple[str, ...] = ()
     flattened: bool = True
+    border: bool = False
 
     def in_words(self) -> list[str]:
         """Describe the entries and what stopped the search, in one line each."""
@@ -54,6 +57,8 @@ class Open:
             if slices >= self.upper
             else f"the substitution method no more than {slices:,}, the number of slices but two"
         )
+        if self.border:
+            by_substitution = "no other kind of argument bounds the border rank"
         if self.flattened and (highest := highest_bound(self.shape)) < self.upper:
             lines.append(
                 f"unfoldings and the Koszul flattenings tried can't prove more than {highest:,}; "
@@ -151,7 +156,9 @@ def explain_rank(ledger: RankLedger, upper: int, entries: str) -> tuple[str, ...
         found, by = ledger.strong[c]
         notes += (f"at least {value_of(found):,} on its own, by {by}, which doesn't add",)
     shape = Part.of(ledger.tensor, rows).shape
-    widest = Open(f"{len(rows):,} {entries}", shape, *bounds, notes, c in ledger.dense)
+    widest = Open(
+        f"{len(rows):,} {entries}", shape, *bounds, notes, c in ledger.dense, ledger.border
+    )
     others = [(more, "lines of blocks that are too large to factor")] if more else []
     lines = explained(
         (lower, rests_on),

@@ -1,7 +1,7 @@
 """The registry of search methods, cheapest first; a new method is a module and a line below.
 
 Other packages can register a method too, before another one or last. `rank_interval` and
-``capacity rank --methods`` accept any of them by name.
+``capacity rank --method`` accept any of them by name.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.upper.fiber_cover import FiberCover, fiber_cover
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
-from capacity.rank.verifier.certificate import Field
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.decomposition import PRODUCT, Decomposition, products_of_terms
+from capacity.rank.verifier.number_field import Field
 from capacity.tensor.sparse import SparseTensor
 
 # in certificates and explanations, of a decomposition that was given

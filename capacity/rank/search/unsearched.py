@@ -10,7 +10,8 @@ from capacity.rank.method import holds
 from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
-from capacity.rank.verifier.certificate import Certificate, Field
+from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.number_field import Field
 from capacity.tensor.sparse import SparseTensor
 
 

@@ -21,16 +21,10 @@ from capacity.rank.verifier.argument_json import (
     items,
     mapping,
 )
+from capacity.rank.verifier.number_field import FIELDS, Field
 from capacity.visible import visible
 
 FORMAT = "capacity certificate 1"
-# the rational, the real and the complex numbers
-Field: TypeAlias = Literal["Q", "R", "C"]
-FIELDS: dict[Field, str] = {
-    "Q": "the rational numbers",
-    "R": "the real numbers",
-    "C": "the complex numbers",
-}
 Quantity: TypeAlias = Literal["rank", "effective_rank"]
 
 

@@ -29,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from capacity.rank.verifier.argument import Argument, Side
-from capacity.rank.verifier.certificate import Field
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.rank.verifier.number_field import Field
 
 
 def why_not_over(

@@ -23,7 +23,7 @@ from capacity.database.io.tables.cells import cells_of, read_rows
 from capacity.database.io.tables.folders import columns_of_folders, names_with_folders
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import narrowed
-from capacity.database.io.tables.parquet_texts import BATCH, checked_batches
+from capacity.database.io.tables.parquet_data.texts import BATCH, checked_batches
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
@@ -110,7 +110,7 @@ def require_room(
         With the limit, or if its pages aren't where the metadata say.
     """
     # every command imports this module, and few read such a file
-    from capacity.database.io.tables.pages import sizes_of_pages
+    from capacity.database.io.tables.parquet_data.pages import sizes_of_pages
 
     # of all columns: asking for one of them ends the process if the metadata is damaged
     meta = file.metadata

@@ -69,7 +69,12 @@ def _ways(
     dictionary, or differences from the text before; none of its texts is longer than a page.
     """
     # every command imports this module, and few read such a file
-    from capacity.database.io.tables.pages import DELTA_LENGTHS, DELTAS, PLAIN, pages_of
+    from capacity.database.io.tables.parquet_data.pages import (
+        DELTA_LENGTHS,
+        DELTAS,
+        PLAIN,
+        pages_of,
+    )
 
     schema = file.schema
     at = {schema.column(i).path: i for i in range(len(schema))}

@@ -1,0 +1,1 @@
+"""Pages of Parquet files, and the columns of texts that are made of them."""

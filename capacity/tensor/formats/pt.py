@@ -208,7 +208,8 @@ def _with_numbers(held: torch.Tensor, archive: zipfile.ZipFile, folder: str) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if "coo" in str(held.layout):
-            return torch.sparse_coo_tensor(*dense, held.shape, check_invariants=True)
+            places, values = dense
+            return torch.sparse_coo_tensor(places, values, held.shape, check_invariants=True)
         if len(dense) > 1:
             starts, places, values = dense
             return torch.sparse_compressed_tensor(

@@ -173,7 +173,7 @@ def _parsed(
 
 
 def begins_as_tensor(beginning: bytes) -> bool:
-    r"""Tell from the first bytes of a file whether it is a tensor.
+    r"""Return whether a file is a tensor, by its first bytes.
 
     A text is one if its first entry has four numbers or more, divided by blanks, or if a comment
     says its shape: three integers may also be a fact.
@@ -197,7 +197,7 @@ def begins_as_tensor(beginning: bytes) -> bool:
 
 
 def begins_as_matrix_or_facts(beginning: bytes) -> bool:
-    """Tell whether a file begins with three integers, divided by blanks, and says no shape."""
+    """Return whether a file begins with three integers, divided by blanks, and says no shape."""
     start = _unpacked(beginning)
     return n_fields(start) == 3 and not says_shape(start)
 

@@ -60,12 +60,12 @@ class _Piped(io.BytesIO):
 
 
 def is_name(file: Path) -> bool:
-    """Tell whether it is the name of a tensor and not of a file that there is."""
+    """Return whether it is the name of a tensor and not of a file that there is."""
     return is_named(os.fspath(file)) and not file.exists()
 
 
 def is_tensor(given: Given, format: str | None) -> bool:
-    """Tell from the format, or else from the file's name or beginning, whether it holds a tensor.
+    """Return whether a file holds a tensor, by its format, name or beginning.
 
     Raises
     ------

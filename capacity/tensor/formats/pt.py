@@ -43,7 +43,7 @@ _ALONE = "Save a tensor alone: torch.save(tensor, 'T.pt')."
 
 
 def is_pt(names: list[str]) -> bool:
-    """Tell from the names in an archive whether torch has written it."""
+    """Return whether torch has written an archive, by the names in it."""
     return any(name.endswith(f"/{PROGRAM}") for name in names)
 
 

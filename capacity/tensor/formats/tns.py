@@ -147,7 +147,7 @@ def n_fields(beginning: bytes) -> int:
 
 
 def says_shape(beginning: bytes) -> bool:
-    r"""Tell whether a text begins with a comment on the shape, and not with a line of facts.
+    r"""Return whether a text begins with a comment on the shape, and not with a line of facts.
 
     Examples
     --------

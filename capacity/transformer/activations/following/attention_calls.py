@@ -158,7 +158,7 @@ def edited_heads(model: nn.Module, edit: Edit) -> Iterator[None]:
 
 
 def is_edited(edit: Edit) -> bool:
-    """Tell whether this is in the context of an edit, and of its thread."""
+    """Return whether this is in the context of an edit, and of its thread."""
     return edit in _edits.get()
 
 

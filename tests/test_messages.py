@@ -22,6 +22,7 @@ WHY: dict[str, str] = {
     "database/describing/writing.py: values": "an example of several objects has two",
     "database/io/files/formats.py: map(shown, names)": "a format has a name",
     "database/io/files/several.py: names": "an empty list of files is refused before",
+    "cli/sources/files.py: names": "a command is about files",
     "database/io/libraries/pandas.py: map(str, wanted)": "facts have two columns at least",
     "database/io/reading.py: known": "a reader has options",
     "database/policy.py: others": "several policies make facts functional",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capacity.cli.input import Input
+from capacity.cli.sources.input import Input
 from capacity.database.facts import Database
 from capacity.visible import visible
 

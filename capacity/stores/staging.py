@@ -118,7 +118,9 @@ def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> tuple[
     if format.kind == "table" and format.split is None and format.name != "parquet":
         raise DatabaseFormatError(
             where, "files of this format are loaded, and not counted out of core",
-            format=format.name, advice="Load it, or write it as a table of text.",
+            format=format.name,
+            advice="Load it by capacity.load, which reads it; what capacity.database.write makes "
+            "of it as .nt or .tsv is counted.",
         )  # fmt: skip
     if format.name == "parquet":
         stage_table(db, parquet_table(where, reading, db.tell), file)

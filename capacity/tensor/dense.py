@@ -321,6 +321,8 @@ def _advice(value: Any) -> str:
         return "Give the real and the imaginary part apart."
     if isinstance(value, list | tuple | np.ndarray):
         return "Lists at one depth must all have the same length."
+    if isinstance(value, str):
+        return "Give numbers alone, such as fractions.Fraction(text) of a text."
     if not isinstance(value, numbers.Real | Decimal | np.number | np.bool_):
         return "Give numbers alone."
     if isinstance(value, float | np.floating):

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import zlib
+from contextlib import suppress
 from typing import Any, cast
 
 from capacity.checks import require_integer, shown
@@ -16,7 +17,7 @@ from capacity.tensor.coordinates import BUDGET, LARGEST_ORDER
 from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP, parse_archive, parse_mtx
 from capacity.tensor.formats.npy import MAGIC, npy_bytes, parse_npy
 from capacity.tensor.formats.pt import old_or_pickle
-from capacity.tensor.formats.tns import parse_tns, tns_text
+from capacity.tensor.formats.tns import n_fields, parse_tns, says_shape, tns_text
 from capacity.tensor.sparse import SparseTensor
 
 _DEFAULT = Limits()
@@ -169,6 +170,43 @@ def _parsed(
             else "A tensor must be an array of numpy (.npy) or lines `i j k value` (.tns).",
         )  # fmt: skip
     return parse_tns(name, stream, limits, max_order=max_order)
+
+
+def begins_as_tensor(beginning: bytes) -> bool:
+    r"""Return whether a file is a tensor, by its first bytes.
+
+    A text is one if its first entry has four numbers or more, divided by blanks, or if a comment
+    says its shape: three integers may also be a fact.
+
+    Parameters
+    ----------
+    beginning : bytes
+        At least the first 4,096 bytes, or all.
+
+    Examples
+    --------
+    >>> begins_as_tensor(b"1 1 2 1\n1 2 1 1\n"), begins_as_tensor(b"1 2 3\n")
+    (True, False)
+    """
+    start = _unpacked(beginning)
+    if start.startswith(ZIP):
+        return any(name in start for name in (b".npy", b"/data.pkl"))
+    if start.startswith((MAGIC, MATRIX_MARKET)):
+        return True
+    return says_shape(start) or n_fields(start) >= 4
+
+
+def begins_as_matrix_or_facts(beginning: bytes) -> bool:
+    """Return whether a file begins with three integers, divided by blanks, and says no shape."""
+    start = _unpacked(beginning)
+    return n_fields(start) == 3 and not says_shape(start)
+
+
+def _unpacked(beginning: bytes) -> bytes:
+    if beginning.startswith(b"\x1f\x8b"):
+        with suppress(zlib.error):
+            return zlib.decompressobj(31).decompress(beginning, 2**12)
+    return beginning[: 2**12]
 
 
 def write_tensor(

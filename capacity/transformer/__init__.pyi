@@ -1,3 +1,4 @@
+from .activations.ablation import ablated as ablated
 from .activations.capturing import capture as capture
 from .activations.capturing import capture_layers as capture_layers
 from .activations.models.families import Part as Part

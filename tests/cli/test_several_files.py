@@ -70,7 +70,7 @@ def test_a_layer_is_trained_on_the_union(
     (row,) = run_json(capsys, "train", *files, "--epochs", "1", "--d-model", "2")
     assert (row["n_triples"], row["database_id"].rpartition("-")[0]) == (3, "a+b")
     code, out, _ = run(capsys, "train", *files, "--epochs", "1", "--d-model", "2")
-    assert (code, out.partition(":")[0]) == (0, "a.nt, b.ttl")
+    assert (code, out.partition(":")[0]) == (0, "a.nt, b.ttl (2 files)")
 
 
 def test_a_page_is_about_the_union(

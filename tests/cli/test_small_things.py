@@ -11,9 +11,9 @@ import pytest
 from capacity.cli.commands.attention import EXAMPLES, TEXT
 from capacity.database import Database, load
 from capacity.embedding import dimensions, save_dimensions
-from capacity.errors import InvalidArgumentError, InvalidTypeError, MultiValuedError
+from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError, MultiValuedError
 from capacity.rank import rank_interval, save_certificates, verify
-from capacity.tensor import from_dense
+from capacity.tensor import from_dense, from_fractions
 from tests.commands import run
 from tests.oracles import EXAMPLES as FILES
 
@@ -129,3 +129,18 @@ def test_what_is_typed_stands_as_code_on_a_page(
     text = page.read_text()
     assert "<code>--schema drop</code> leaves" in text
     assert "`--schema" not in text
+
+
+@pytest.mark.parametrize("command", ["rank", "describe"])
+@pytest.mark.parametrize("name", ["graph.ttl", "facts.nt.gz", "a/b.csv?x=1"])
+def test_the_address_of_a_file_is_none_of_an_endpoint(
+    command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, command, f"https://example.org/{name}")
+    assert code == 2
+    assert "files are not fetched. Save it" in err
+
+
+def test_fractions_as_text_are_told_what_to_give() -> None:
+    with pytest.raises(CapacityError, match=r"'1/2' at \[0, 1\]\. .*fractions\.Fraction\(text\)"):
+        from_fractions([[1, "1/2"]])

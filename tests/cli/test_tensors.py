@@ -341,3 +341,77 @@ def test_a_rank_over_a_field_and_a_border_rank_are_printed(
     assert "no other kind of argument bounds the border rank" in out
     assert "no border rank" in refused(capsys, "rank", "w:3", "--border", "--effective")
     assert "'R', 'Q', 'C'" in refused(capsys, "rank", "w:3", "--field", "F_2")
+
+
+TEXTS = {
+    "FROSTT": b"1 1 2 1\n1 2 1 1\n2 1 1 1\n",
+    "decimals": b"1 1 2 1.0\n1 2 1 1.0\n2 1 1 1\n",
+    "comments": b"\n# a W state\n\n 1  1 2  1 \n1 2 1 1\n2 1 1 1\n",
+    "a mark, lines of Windows": b"\xef\xbb\xbf1 1 2 1\r\n1 2 1 1\r\n2 1 1 1\r\n",
+    "gzip": gzip.compress(b"1 1 2 1\n1 2 1 1\n2 1 1 1\n"),
+    "shape": b"# shape: 2 2 2\n1 1 2 1\n1 2 1 1\n2 1 1 1\n",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("name", ["-", "w.txt", "w"])
+def test_the_text_of_a_tensor_is_told_by_its_first_line(
+    text: str,
+    name: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def given() -> None:
+        if name == "-":
+            held = type("Input", (), {"buffer": io.BytesIO(TEXTS[text])})
+            monkeypatch.setattr("sys.stdin", held)
+        else:
+            Path(name).write_bytes(TEXTS[text])
+
+    given()
+    got = run_json(capsys, "rank", name, "--certificate", "c.json")
+    assert (got["shape"], got["rank"]["lower"], got["source"]) == ([2, 2, 2], 3, name)
+    given()
+    assert run_json(capsys, "verify", "c.json", name)["proved"]
+
+
+MATRIX = b"1 1 5\n2 2 7\n"
+
+
+@pytest.mark.parametrize("name", ["-", "m.txt"])
+def test_three_integers_in_a_line_may_be_of_a_matrix_or_a_fact(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.txt").write_bytes(MATRIX)
+
+    def given(held: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", type("Input", (), {"buffer": io.BytesIO(held)}))
+
+    given(MATRIX)
+    err = refused(capsys, "rank", name)
+    assert f"{name}: three integers" in err
+    assert "--format tns" in err
+    given(MATRIX)
+    assert run_json(capsys, "rank", name, "--format", "tns")["shape"] == [2, 2]
+    # a shape tells
+    given(b"# shape: 2 3\n" + MATRIX)
+    assert run_json(capsys, "rank", "-")["shape"] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1\t1\t5\n2\t2\t7\n", "# 1 1 1 1\na\tp\tx\nb\tp\ty\n",
+     "# shape: 2 2\n@prefix x: <x:> .\nx:a x:p x:b .\n"],
+    ids=["integers by tabs", "a comment", "a comment on a shape"],
+)  # fmt: skip
+def test_facts_arent_taken_for_a_tensor(
+    text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", type("Input", (), {"buffer": io.BytesIO(text.encode())}))
+    code, out, _ = run(capsys, "rank", "-", "--json")
+    assert code == 0
+    assert json.loads(out)["triples"] == text.count("\n") - text.count("#") - text.count("@")

@@ -292,6 +292,9 @@ def test_methods_of_one_name_are_refused() -> None:
     name: Any = "substitution"
     with pytest.raises(TypeError, match="must be a `Method`"):
         register_method(name)
+    function: Any = TOY.find
+    with pytest.raises(TypeError, match=r'Method\("its name", function, sides=\("lower",\)\)'):
+        register_method(function)
 
 
 def test_the_verifiers_budget_ends_a_method_and_not_the_search() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from capacity.errors import (
     DatabaseFormatError,
     InvalidTypeError,
     MemoryBudgetError,
+    SkippedLinesWarning,
 )
 from capacity.stores import StoreCounts, count_duckdb
 from tests.stores.recount import facts_of, recount
@@ -53,8 +55,28 @@ def test_records_are_loaded_and_said_not_to_be_counted(tmp_path: Path) -> None:
     path = tmp_path / "facts.jsonl"
     path.write_text('{"subject": "a", "predicate": "p", "object": "b"}\n' * 2)
     assert load(path).n_facts == 1
-    with pytest.raises(DatabaseFormatError, match=r"not counted out of core\. Load it"):
+    said = r"not counted out of core\. Load it by capacity\.load.*capacity\.database\.write"
+    with pytest.raises(DatabaseFormatError, match=said):
         count_duckdb(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"skip_errors": 1}, r"facts\.tsv.*`skip_errors`.*capacity\.load"),
+        ({"split": ","}, r"split=','.*capacity\.load\(path, split=\.\.\.\)"),
+    ],
+)
+def test_what_needs_the_rows_in_memory_is_refused_with_what_reads_them(
+    options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text("a\tp\tb\nbroken\n" if "skip_errors" in options else "a\tp\tb,c\n")
+    with pytest.raises(CapacityError, match=said):
+        count_duckdb(path, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkippedLinesWarning)
+        assert load(path, multi="keep", **options).n_facts >= 1
 
 
 @pytest.mark.parametrize("format", [name for name in FORMATS if name != "records"])

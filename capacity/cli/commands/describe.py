@@ -10,8 +10,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from capacity.cli.endpoints import Timeout
-from capacity.cli.files import FilesOrEndpoint, one_or_several
 from capacity.cli.help import OUTPUT
 from capacity.cli.output import (
     FormatOption,
@@ -23,7 +21,16 @@ from capacity.cli.output import (
     write_table,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
-from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_description
+from capacity.cli.sources.endpoints import Timeout
+from capacity.cli.sources.files import FilesOrEndpoint, one_or_several
+from capacity.cli.sources.stores import (
+    Dask,
+    MemoryLimit,
+    OutOfCore,
+    Views,
+    counts_of,
+    print_description,
+)
 from capacity.database.predicate_facts import Sorting
 from capacity.errors import InvalidArgumentError
 from capacity.optional import require_packages

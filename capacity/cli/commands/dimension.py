@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.files import Files, one_or_several
 from capacity.cli.help import ANALYSIS, SEARCH, one_of
 from capacity.cli.output import (
     CERTIFICATE_OPTION,
@@ -21,6 +20,7 @@ from capacity.cli.output import (
     seed_option,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.cli.sources.files import Files, one_or_several
 from capacity.embedding.queries import Task
 from capacity.progress import spinner
 from capacity.rank.effort import Effort

@@ -8,10 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.endpoints import Timeout
-from capacity.cli.files import FilesTensorOrEndpoint, one_or_several
 from capacity.cli.help import SEARCH, one_of
-from capacity.cli.input import FactsOrTensorFormat, read_input
 from capacity.cli.output import (
     CERTIFICATE_OPTION,
     EFFORT_OPTION,
@@ -24,7 +21,10 @@ from capacity.cli.output import (
 from capacity.cli.rank_result import bounds_json, print_result, sizes_json
 from capacity.cli.schemes import start_of
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
-from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_rank
+from capacity.cli.sources.endpoints import Timeout
+from capacity.cli.sources.files import FilesTensorOrEndpoint, one_or_several
+from capacity.cli.sources.input import FactsOrTensorFormat, read_input
+from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_rank
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort

@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.endpoints import Address
-from capacity.cli.files import FilesOrFolder, Given, each, in_words, one_or_several, require_alone
 from capacity.cli.help import ANALYSIS, MODEL, OUTPUT, SEARCH
 from capacity.cli.output import (
     EFFORT_OPTION,
@@ -22,7 +20,16 @@ from capacity.cli.output import (
     write_text,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
-from capacity.cli.stores import STORED
+from capacity.cli.sources.endpoints import Address
+from capacity.cli.sources.files import (
+    FilesOrFolder,
+    Given,
+    each,
+    in_words,
+    one_or_several,
+    require_alone,
+)
+from capacity.cli.sources.stores import STORED
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner

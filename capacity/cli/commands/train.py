@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.files import Files, one_or_several
 from capacity.cli.help import LAYER, OUTPUT, TRAINING
 from capacity.cli.output import (
     TABLES,
@@ -27,6 +26,7 @@ from capacity.cli.output import (
     write_text,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.cli.sources.files import Files, one_or_several
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar
 from capacity.visible import visible
@@ -172,7 +172,7 @@ def train(
         told = selection_json(db, chosen)
         print_json([row if told is None else {**row, "selection": told}])
         return
-    print(visible(f"{', '.join(file.name for file in files):.200}: {db!r}"))
+    print(visible(f"{db.source.name if db.source else 'facts'}: {db!r}"))
     print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
           f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
     print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")

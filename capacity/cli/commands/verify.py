@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.files import FilesOrTensor, one_or_several
 from capacity.cli.help import ANALYSIS, READING
-from capacity.cli.input import (
+from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.schemes import check_scheme, in_words, is_scheme
+from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
+from capacity.cli.sources.files import FilesOrTensor, one_or_several
+from capacity.cli.sources.input import (
     FactsOrTensorFormat,
     is_tensor,
     read_input,
     refuse_options_of_facts,
 )
-from capacity.cli.output import Json, MultiOption, print_json
-from capacity.cli.schemes import check_scheme, in_words, is_scheme
-from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.database.facts import Database
 from capacity.errors import (
     CertificateError,

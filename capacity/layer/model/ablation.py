@@ -70,7 +70,10 @@ def ablate(
     (1.0, 0.5)
     """
     if not isinstance(layer, AttentionLayer):
-        raise InvalidTypeError(f"`layer` must be an AttentionLayer; got {shown(layer)}.")
+        raise InvalidTypeError(
+            f"`layer` must be an AttentionLayer; got {shown(layer)}. Heads of a pretrained model "
+            "are ablated by capacity.transformer.ablated."
+        )
     chosen = [heads] if not isinstance(heads, Iterable) else list(heads)
     n_heads = layer.config.n_heads
     at = sorted({require_integer("heads", one, least=0, most=n_heads - 1) for one in chosen})

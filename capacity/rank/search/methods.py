@@ -73,7 +73,10 @@ def register_method(method: Method, *, before: str | None = None) -> None:
     """
     names = [one.name for one in METHODS]
     if not isinstance(method, Method):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidTypeError(f"A method must be a `Method`; got {shown(method)}.")
+        wrap = (
+            ' Wrap it: Method("its name", function, sides=("lower",)).' if callable(method) else ""
+        )
+        raise InvalidTypeError(f"A method must be a `Method`; got {shown(method)}.{wrap}")
     if method.name in names:
         raise InvalidArgumentError(
             f"A method must have a name of its own; {method.name!r} is registered already."

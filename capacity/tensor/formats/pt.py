@@ -43,7 +43,7 @@ _ALONE = "Save a tensor alone: torch.save(tensor, 'T.pt')."
 
 
 def is_pt(names: list[str]) -> bool:
-    """Tell from the names in an archive whether torch has written it."""
+    """Return whether torch has written an archive, by the names in it."""
     return any(name.endswith(f"/{PROGRAM}") for name in names)
 
 
@@ -208,7 +208,8 @@ def _with_numbers(held: torch.Tensor, archive: zipfile.ZipFile, folder: str) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if "coo" in str(held.layout):
-            return torch.sparse_coo_tensor(*dense, held.shape, check_invariants=True)
+            places, values = dense
+            return torch.sparse_coo_tensor(places, values, held.shape, check_invariants=True)
         if len(dense) > 1:
             starts, places, values = dense
             return torch.sparse_compressed_tensor(

@@ -191,6 +191,40 @@ class _Header:
             )  # fmt: skip
 
 
+def n_fields(beginning: bytes) -> int:
+    r"""Count the numbers of the first line of a text, which isn't one of comments.
+
+    0 if they aren't divided by blanks, as those of a table by tabs aren't, or one but the last
+    isn't an index.
+
+    Examples
+    --------
+    >>> n_fields(b"# said\n\n1 2 0.5\n"), n_fields(b"1\t2\t3\n"), n_fields(b"a 1 1\n")
+    (3, 0, 0)
+    """
+    lines = beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
+    *indices, value = first.split() or [b""]
+    plain = b"\t" not in first.strip() and all(map(_INDEX.fullmatch, indices))
+    return len(indices) + 1 if plain and _VALUE.fullmatch(value) else 0
+
+
+def says_shape(beginning: bytes) -> bool:
+    r"""Return whether a text begins with a comment on the shape, and not with a line of facts.
+
+    Examples
+    --------
+    >>> says_shape(b"# shape: 4 4\n1 1 5\n")
+    True
+    """
+    lines = beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    # the last may be cut
+    is_text = all(
+        not line.strip() or line.startswith(b"#") or n_fields(line) for line in lines[:-1]
+    )
+    return is_text and any(map(_SHAPE.match, lines))
+
+
 def tns_text(tensor: SparseTensor) -> bytes:
     """Write a tensor as text, its shape in a comment.
 

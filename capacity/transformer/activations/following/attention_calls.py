@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -119,6 +119,11 @@ class AttentionCall:
 _listener: ContextVar[Callable[[AttentionCall], None] | None] = ContextVar("listener", default=None)
 
 
+# what a function makes of the outputs of a module's heads
+Edit: TypeAlias = Callable[[nn.Module, Tensor], Tensor]
+_edits: ContextVar[tuple[Edit, ...]] = ContextVar("edits", default=())
+
+
 @contextmanager
 def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> Iterator[None]:
     """Call a function with each attention that the model computes in this context.
@@ -130,6 +135,36 @@ def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> 
     tell : callable
         Called after each attention; those of other threads aren't told.
     """
+    with _through_here(model), ExitStack() as after:
+        after.callback(_listener.reset, _listener.set(tell))
+        yield
+
+
+@contextmanager
+def edited_heads(model: nn.Module, edit: Edit) -> Iterator[None]:
+    """Replace the outputs of the heads of each attention that the model computes in this context.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Model of ``transformers``, with any implementation of attention.
+    edit : callable
+        Function of the module that attends and the outputs, shape (batch, n, n_heads, d_head_vo);
+        those of other threads stay as they are.
+    """
+    with _through_here(model), ExitStack() as after:
+        after.callback(_edits.reset, _edits.set((*_edits.get(), edit)))
+        yield
+
+
+def is_edited(edit: Edit) -> bool:
+    """Return whether this is in the context of an edit, and of its thread."""
+    return edit in _edits.get()
+
+
+@contextmanager
+def _through_here(model: nn.Module) -> Iterator[None]:
+    """Let the attention of a model call `_attend`."""
     _register()
     # the properties would change those of sub-configurations, too, which aren't all used
     choices = {"_attn_implementation_internal": _NAME}
@@ -141,7 +176,6 @@ def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> 
     with ExitStack() as after:
         for name, choice in choices.items():
             after.enter_context(shared_change(configs.values(), name, choice))
-        after.callback(_listener.reset, _listener.set(tell))
         yield
 
 
@@ -172,6 +206,8 @@ def _attend(
         scale = given.get("scaling") or getattr(module, "scaling", None) or query.shape[-1] ** -0.5
         call = AttentionCall(module, query, key, value, pattern, z, float(scale), attention_mask)
         tell(call)
+    for edit in _edits.get():
+        z = edit(module, z)
     return z, pattern
 
 

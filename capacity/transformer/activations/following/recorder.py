@@ -170,8 +170,8 @@ class Recorder:
             of = f"layer {self.n_layers - 1} of {type(self._model).__name__}"
             raise InvalidArgumentError(
                 f"Outputs of heads must go through a linear module, W_O; those of {of} don't, or "
-                "are changed on the way to it (a gate, a mask on heads, an adapter). Merge "
-                "adapters into the model, and remove hooks."
+                "are changed on the way to it (a gate, a mask on heads, an adapter, `ablated`). "
+                "Merge adapters into the model, and remove hooks."
             )
 
     def _maker_of(self, v: Tensor) -> LinearCall | None:

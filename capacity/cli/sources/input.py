@@ -11,18 +11,21 @@ from typing import Annotated
 
 import typer
 
-from capacity.cli.endpoints import Address
-from capacity.cli.files import Given, each, in_words, require_alone
 from capacity.cli.help import READING, one_of
 from capacity.cli.selecting import Chosen, load_chosen
+from capacity.cli.sources.endpoints import Address
+from capacity.cli.sources.files import Given, each, in_words, require_alone
 from capacity.database.facts import Database
-from capacity.database.io.files.formats import FORMATS
+from capacity.database.io.files.formats import FORMATS, format_of_name
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.reading_limits import Limits
-from capacity.tensor.files import READ, parse_tensor
-from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP
-from capacity.tensor.formats.npy import MAGIC
+from capacity.tensor.files import (
+    READ,
+    begins_as_matrix_or_facts,
+    begins_as_tensor,
+    parse_tensor,
+)
 from capacity.tensor.names import is_named, named_tensor
 from capacity.tensor.sparse import SparseTensor
 
@@ -56,24 +59,18 @@ class _Piped(io.BytesIO):
     name = "-"
 
 
-def begins_as_tensor(raw: bytes) -> bool:
-    """Return whether the first bytes are of a tensor: an array, an archive, or .mtx."""
-    archive = raw.startswith(ZIP) and any(name in raw[: 2**12] for name in (b".npy", b"/data.pkl"))
-    return archive or raw.startswith((MAGIC, MATRIX_MARKET))
-
-
 def is_name(file: Path) -> bool:
     """Return whether it is the name of a tensor and not of a file that there is."""
     return is_named(os.fspath(file)) and not file.exists()
 
 
 def is_tensor(given: Given, format: str | None) -> bool:
-    """Return whether a file holds a tensor, by its format or else by its name.
+    """Return whether a file holds a tensor, by its format, name or beginning.
 
     Raises
     ------
     InvalidArgumentError
-        If it is one of several.
+        If it is one of several, or may be a matrix and may be facts.
     """
     tensor = next((file for file in each(given) if _is_tensor(file, format)), None)
     if tensor is not None:
@@ -88,7 +85,28 @@ def _is_tensor(file: Path, format: str | None) -> bool:
         return True
     if format is not None:
         return format.lower() in TENSOR_FORMATS
-    return file.name.lower().endswith(READ)
+    if file.name.lower().endswith(READ):
+        return True
+    # a name that tells a format of facts is believed, and what isn't a regular file is read once
+    if format_of_name(file.name) is not None or not file.is_file():
+        return False
+    try:
+        with file.open("rb") as held:
+            beginning = held.read(2**12)
+    except OSError:
+        # reading it tells what is wrong
+        return False
+    return _holds_tensor(file, beginning)
+
+
+def _holds_tensor(file: Path, beginning: bytes) -> bool:
+    if begins_as_matrix_or_facts(beginning):
+        raise InvalidArgumentError(
+            f"{file}: three integers in its first line may be an entry of a matrix, or a fact. Say "
+            "--format tns if it is a matrix; for facts, divide the cells by tabs, and say --format "
+            "tsv."
+        )
+    return begins_as_tensor(beginning)
 
 
 def read_input(
@@ -98,7 +116,7 @@ def read_input(
     multi: MultiPolicy | None,
     chosen: Chosen,
 ) -> Input:
-    """Read the chosen facts of files, or a tensor if the file's name or its format is that of one.
+    """Read the chosen facts of files, or a tensor if the format, the name or the beginning is that of one.
 
     Raises
     ------
@@ -113,7 +131,7 @@ def read_input(
     piped = None
     if format is None and not isinstance(given, list) and os.fspath(given) == "-":
         piped = read_file(given, max_bytes=limits.max_bytes)
-    tensor = is_tensor(given, format) if piped is None else begins_as_tensor(piped)
+    tensor = is_tensor(given, format) if piped is None else _holds_tensor(Path("-"), piped)
     if isinstance(given, list) or not tensor:
         facts = given if piped is None else _Piped(piped)
         db = load_chosen(facts, chosen, format=format, multi=multi)

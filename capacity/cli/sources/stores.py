@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.checks import megabytes
-from capacity.cli.endpoints import Address, count_address, graph_json, refuse_timeout
-from capacity.cli.files import Given, each, in_words, require_alone
 from capacity.cli.help import COUNTING
 from capacity.cli.output import print_json
 from capacity.cli.selecting import Chosen
+from capacity.cli.sources.endpoints import Address, count_address, graph_json, refuse_timeout
+from capacity.cli.sources.files import Given, each, in_words, require_alone
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar
 from capacity.visible import visible

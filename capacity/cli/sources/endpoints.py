@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
 from capacity.cli.help import COUNTING
 from capacity.cli.selecting import Chosen
+from capacity.database.io.files.formats import format_of_name
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar
 
@@ -95,6 +97,12 @@ def count_address(
     from capacity.stores.sparql import count_endpoint
 
     name = endpoint_at(str(address)).name
+    if format_of_name(urlsplit(str(address)).path) is not None:
+        raise InvalidArgumentError(
+            f"{name}: its name is that of a file, and files are not fetched. Save it, and give the "
+            "path of the copy; an endpoint answers queries at an address such as "
+            "https://example.org/sparql."
+        )
     flags = chosen.flags()
     options: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
     if "graph" in flags:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from capacity.cli.endpoints import Address, path_or_address
+from capacity.cli.sources.endpoints import Address, path_or_address
 from capacity.errors import InvalidArgumentError
 from capacity.tensor.names import written
 

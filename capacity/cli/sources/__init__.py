@@ -1,0 +1,1 @@
+"""Files, a tensor, or facts that are counted where they are: the arguments of commands."""

@@ -27,6 +27,7 @@ from capacity.rank.factors import FactorsLike, start_terms
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.interval import RankInterval
 from capacity.rank.method import Method
+from capacity.rank.number_field import FIELDS, Field
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
 from capacity.rank.search.effective_ledger import EffectiveLedger
@@ -39,7 +40,6 @@ from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
-from capacity.rank.verifier.number_field import FIELDS, Field
 from capacity.tensor.structure import is_complete
 
 INTERRUPTED = ("interrupted before the search was over",)

@@ -16,11 +16,11 @@ from capacity.checks import require_choice
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank.factors import Factors, factors_of
+from capacity.rank.number_field import FIELDS, Field
 from capacity.rank.search.unsearched import kept_over
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
 from capacity.rank.verifier.kinds.unfolding import Unfolding
-from capacity.rank.verifier.number_field import FIELDS, Field
 from capacity.tensor.sparse import SparseTensor
 from capacity.visible import visible
 

@@ -19,12 +19,12 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.effort import Limit, Limits
+from capacity.rank.number_field import Field
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.reductions.subtensor import Core, Finding, concise_core
 from capacity.rank.verifier.argument import Side
-from capacity.rank.verifier.fields import why_not_over
+from capacity.rank.verifier.kind import why_not_over
 from capacity.rank.verifier.kinds import KINDS
-from capacity.rank.verifier.number_field import Field
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.tensor.sparse import SparseTensor
 

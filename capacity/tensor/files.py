@@ -191,7 +191,7 @@ def begins_as_tensor(beginning: bytes) -> bool:
     start = _unpacked(beginning)
     if start.startswith(ZIP):
         return any(name in start for name in (b".npy", b"/data.pkl"))
-    if start.startswith((MAGIC, MATRIX_MARKET)):
+    if start.startswith((MAGIC, MATRIX_MARKET)) or start.strip().lower().startswith(b"sptensor"):
         return True
     return says_shape(start) or n_fields(start) >= 4
 

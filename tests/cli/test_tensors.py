@@ -340,7 +340,7 @@ def test_a_rank_over_a_field_and_a_border_rank_are_printed(
     assert "  border rank              [2, 3]   certified\n" in out
     assert "no other kind of argument bounds the border rank" in out
     assert "no border rank" in refused(capsys, "rank", "w:3", "--border", "--effective")
-    assert "'R', 'Q', 'C'" in refused(capsys, "rank", "w:3", "--field", "F_2")
+    assert "'Q', 'R', 'C'" in refused(capsys, "rank", "w:3", "--field", "F_2")
 
 
 TEXTS = {

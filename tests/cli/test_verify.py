@@ -204,10 +204,11 @@ def test_what_is_too_costly_to_check_says_so_and_names_the_file(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     certificate, facts = tmp_path / "c.json", tmp_path / "facts.tsv"
-    write_tsv(database([(i, i, i) for i in range(500)]), facts)
+    n = 5_000
+    write_tsv(database([(i, i, i) for i in range(n)]), facts)
     db = load(facts)
-    one = [list(range(500)), ["1"] * 500]
-    data = claim(db, Boxes(np.arange(500)), side="upper").to_dict()
+    one = [list(range(n)), ["1"] * n]
+    data = claim(db, Boxes(np.arange(n)), side="upper").to_dict()
     data |= {"value": 1, "arguments": [{"kind": "decomposition", "terms": [[one, one, one]]}]}
     certificate.write_text(json.dumps([data]))
     assert len(load_certificates(certificate)) == 1

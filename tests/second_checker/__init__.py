@@ -11,8 +11,10 @@ from capacity.database import Database
 from capacity.rank import (
     AlderStrassen,
     BlockSubstitution,
+    Boxes,
     Cases,
     Certificate,
+    Decomposition,
     Diagonalization,
     Koszul,
     Pencil,
@@ -45,6 +47,22 @@ def dense_of(of: Database | SparseTensor) -> np.ndarray:
     return T
 
 
+def _holds_there(certificate: Certificate) -> bool:
+    """Whether arguments about the rank over R hold over the field, and for the border rank."""
+    kinds = {type(argument) for argument in certificate.arguments}
+    if certificate.side == "upper":
+        return certificate.field != "Q" or kinds <= {Boxes, Decomposition}
+    by_any_field = {Unfolding, Substitution, BlockSubstitution, Koszul, Cases, RankOneLocus}
+    if certificate.field == "C" and not kinds <= by_any_field:
+        return False
+    if not certificate.border or not kinds:
+        return True
+    if kinds == {Unfolding}:
+        # minors of one matrix, which are parts of a larger one
+        return len({a.mode for a in certificate.arguments}) == 1
+    return kinds == {Koszul} and len(certificate.arguments) == 1
+
+
 def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
     if not _is_about(certificate, of):
         return False
@@ -63,6 +81,8 @@ def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
     # without the zero slices, which a group leaves out, all may be observed
     effective = effective and not observed.all()
     if certificate.value != sum(a.value for a in certificate.arguments):
+        return False
+    if (certificate.border and effective) or not _holds_there(certificate):
         return False
     if certificate.side == "upper":
         return adds_up(certificate, T, observed, effective)

@@ -28,7 +28,7 @@ from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, cou
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
-from capacity.rank.verifier.number_field import Field
+from capacity.rank.number_field import Field
 from capacity.visible import visible
 
 

@@ -116,7 +116,7 @@ def read_input(
     multi: MultiPolicy | None,
     chosen: Chosen,
 ) -> Input:
-    """Read the chosen facts of files, or a tensor if the format, the name or the beginning is that of one.
+    """Read the chosen facts of files, or a tensor if the format, name or beginning is of one.
 
     Raises
     ------

@@ -24,6 +24,7 @@ from capacity.exact.types import Indices, Term, vector
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.method import Component, Goal, Method, Problem, holds, value_of
+from capacity.rank.number_field import Field
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.scheduler import AS_A_WHOLE, TOO_LARGE, Place
@@ -32,7 +33,6 @@ from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
-from capacity.rank.verifier.number_field import Field
 from capacity.tensor.sparse import SparseTensor
 
 

@@ -21,6 +21,7 @@ from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
 from capacity.rank.method import Component, Goal, Method, Problem, holds, value_of
+from capacity.rank.number_field import Field
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part, relocated, restricted
 from capacity.rank.search.scheduler import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
@@ -30,7 +31,6 @@ from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.decomposition import PRODUCT, Decomposition, products_of_terms
-from capacity.rank.verifier.number_field import Field
 from capacity.tensor.sparse import SparseTensor
 
 # in certificates and explanations, of a decomposition that was given
@@ -48,7 +48,7 @@ class RankLedger:
         Field over which the rank is bounded.
     border : bool
         Whether the border rank is bounded. Its bounds add over components for unfoldings of one
-        mode alone (`capacity.rank.verifier.fields`); all others are strong.
+        mode alone (`capacity.rank.verifier.kind`); all others are strong.
     modes : ndarray of int64, shape (n_components,)
         For each component the mode of the unfolding that bounds it.
     lower, upper : ndarray of int64, shape (n_components,)

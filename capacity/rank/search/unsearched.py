@@ -7,11 +7,11 @@ from dataclasses import replace
 from capacity.rank.bounds import database_bounds
 from capacity.rank.effort import BUDGETS
 from capacity.rank.method import holds
+from capacity.rank.number_field import Field
 from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.verifier.certificate import Certificate
-from capacity.rank.verifier.number_field import Field
 from capacity.tensor.sparse import SparseTensor
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from capacity.checks import shown
 from capacity.errors import CertificateError, InvalidTypeError
+from capacity.rank.number_field import FIELDS, Field
 from capacity.rank.verifier.argument import Argument, Side
 from capacity.rank.verifier.argument_json import (
     argument_from_dict,
@@ -21,7 +22,6 @@ from capacity.rank.verifier.argument_json import (
     items,
     mapping,
 )
-from capacity.rank.verifier.number_field import FIELDS, Field
 from capacity.visible import visible
 
 FORMAT = "capacity certificate 1"

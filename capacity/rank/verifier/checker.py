@@ -17,8 +17,7 @@ from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate
 from capacity.rank.verifier.conversion import checked_argument, checked_claim
 from capacity.rank.verifier.entries import PASS, SORT, Entries, Refuted, require
-from capacity.rank.verifier.fields import why_not_over
-from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.kind import Kind, why_not_over
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.named import in_words, name_of, require_groups, tensor_of
@@ -137,7 +136,7 @@ def verify(
     as its value, and these tensors add up to D, entry by entry.
 
     *Fields and border ranks.* Unless the certificate says otherwise, the rank is that over the real
-    numbers. `capacity.rank.verifier.fields` says which arguments hold over the rational or complex
+    numbers. `capacity.rank.verifier.kind` says which arguments hold over the rational or complex
     numbers, and which bound the border rank.
 
     *Groups.* A simple tensor of order n, with some of its modes taken together, is a simple tensor

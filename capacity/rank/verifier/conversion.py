@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from capacity.checks import shown
 from capacity.errors import CertificateError
 from capacity.exact.types import Indices
+from capacity.rank.number_field import FIELDS
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.entries import Refuted, require
-from capacity.rank.verifier.number_field import FIELDS
 
 # largest entry of a basis: entries of different bases are multiplied with each other
 LARGEST_ENTRY = 2**20

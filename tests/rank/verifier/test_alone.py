@@ -19,6 +19,7 @@ ALLOWED = (
     "capacity.tensor.sparse",
     "capacity.tensor.structure",
     "capacity.rank.given",
+    "capacity.rank.number_field",
     "capacity.errors",
     "capacity.checks",
     "capacity.safe_files",

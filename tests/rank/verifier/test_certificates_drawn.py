@@ -1,7 +1,9 @@
 """Certificates that Hypothesis makes: the valid ones are proved, and nothing false ever is."""
 
+import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +76,22 @@ def test_what_is_drawn_is_proved_by_both_checkers_in_memory_and_after_json(
 
 
 @pytest.mark.slow
+def test_both_checkers_agree_on_fields_and_border_ranks() -> None:
+    outcomes: Counter[tuple[str, bool, bool]] = Counter()
+    for seed in range(120):
+        db = database(ALL_KINDS)
+        of = db if seed % 3 else db.tensor()
+        certificate = drawn_certificate(Choices.seeded(seed), of)
+        for field, border in itertools.product(("Q", "R", "C"), (False, True)):
+            claimed = replace(certificate, field=field, border=border)
+            proved = verify(claimed, of).proved
+            assert second_checker(claimed, of) == proved
+            outcomes[field, border, proved] += 1
+    # each is proved at times, and not always, but for the real numbers without a border
+    assert not outcomes["R", False, False]
+    assert len(outcomes) == 11
+
+
 @given(st.data(), st.one_of(databases_of_known_rank(), databases_of_known_effective_rank()))
 @settings(max_examples=examples(300))
 def test_no_drawn_certificate_contradicts_a_theorem(

@@ -153,4 +153,11 @@ def _check_blocks(
         )  # fmt: skip
 
 
-KIND = Kind(Unfolding, lower=check_unfolding, adds=True, below_complex=True, border=True)
+KIND = Kind(
+    Unfolding,
+    lower=check_unfolding,
+    adds=True,
+    below_complex=True,
+    border=True,
+    border_by_mode=True,
+)

@@ -21,7 +21,8 @@ from tests.oracles import ROOT
 
 HERE = ROOT / "experiments"
 # their intervals take a minute each to draw again
-LONGEST = {"capacity_law", "figures", "logit_scale", "starts"}
+LONGEST = {"additive_motif", "capacity_law", "completion", "failures", "figures", "logit_scale",
+           "nonsense", "starts"}  # fmt: skip
 PAPERS = [page for page in pages.PAGES if (HERE / page).with_name("claims.toml").exists()]
 
 # numbers that are no results: of the papers' parts, thresholds and sizes that a sentence is about

@@ -82,7 +82,7 @@ class RankInterval:
         return self.certificates.lower.field
 
     def over(self, field: Field) -> RankInterval:
-        """Return what these proofs say about the rank over another field.
+        """Return the interval that these proofs imply over another field.
 
         An end whose proof doesn't hold there is replaced by a bound that needs no search.
         ``rank_interval(of, field=...)`` searches for better ones.
@@ -110,7 +110,7 @@ class RankInterval:
 
     @property
     def border(self) -> RankInterval:
-        """What these proofs say about the border rank, as `over` does about another field.
+        """The border rank by these proofs, as `over` has the rank over another field.
 
         Examples
         --------

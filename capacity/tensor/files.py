@@ -197,7 +197,7 @@ def begins_as_tensor(beginning: bytes) -> bool:
 
 
 def begins_as_matrix_or_facts(beginning: bytes) -> bool:
-    """Return whether a file begins with three integers, divided by blanks, and says no shape."""
+    """Return whether a file begins with three integers, divided by blanks, without a shape."""
     start = _unpacked(beginning)
     return n_fields(start) == 3 and not says_shape(start)
 

@@ -51,7 +51,11 @@ def test_the_first_start_that_recalls_most_is_kept(shares: list[float]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("together")
-@pytest.mark.parametrize("engine", [*able(CONFIG), "together"])
+@pytest.mark.parametrize(
+    "engine",
+    [pytest.param(one, marks=[pytest.mark.full] * (one == "reference"))
+     for one in [*able(CONFIG), "together"]],
+)  # fmt: skip
 def test_each_start_is_a_training_of_its_own_and_the_kept_one_is_scored(engine: str) -> None:
     db, compute = database(), Compute(engine)
     starts = 5

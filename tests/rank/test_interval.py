@@ -39,7 +39,7 @@ def test_both_ends_are_proved_at_quick(db: Database) -> None:
 
 @pytest.mark.slow
 @given(databases())
-@settings(max_examples=examples(8, part=3), deadline=None)
+@settings(max_examples=examples(5, part=3), deadline=None)
 def test_more_effort_never_widens_the_interval(db: Database) -> None:
     for bound in (rank_interval, effective_rank_interval):
         quick, standard = (bound(db, effort=effort) for effort in EFFORTS[:2])
@@ -172,7 +172,7 @@ def test_the_lower_end_of_the_effective_rank_raises_that_of_the_rank() -> None:
 
 @pytest.mark.slow
 @given(databases(functional=True))
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_what_bounds_the_effective_rank_bounds_the_rank(db: Database) -> None:
     analysis = RankAnalysis(db, effort="standard")
     interval = analysis.effective_rank

@@ -59,7 +59,7 @@ def _holds_there(certificate: Certificate) -> bool:
         return True
     if kinds == {Unfolding}:
         # minors of one matrix, which are parts of a larger one
-        return len({a.mode for a in certificate.arguments}) == 1
+        return len({getattr(a, "mode", None) for a in certificate.arguments}) == 1
     return kinds == {Koszul} and len(certificate.arguments) == 1
 
 

@@ -69,7 +69,7 @@ def lacks_language(datatype: str, language: str) -> bool:
 
 
 def is_term(cell: str) -> bool:
-    """Tell whether a cell has the form of one N-Triples term.
+    """Return whether a cell has the form of one N-Triples term.
 
     Examples
     --------

@@ -104,7 +104,7 @@ def parse_pt(name: str, archive: zipfile.ZipFile, limits: Limits, max_order: int
 
 
 def old_or_pickle(beginning: bytes) -> tuple[str, str] | None:
-    """Say what is wrong with a file that begins so, and what to do; None if it is no pickle."""
+    """Explain what is wrong with a file of this beginning; None if it is no pickle."""
     if beginning.startswith(OLD):
         advice = "Write it again: torch.save(torch.load(FILE), 'T.pt')."
         return "it has the form that torch had before 1.6, which isn't read", advice
@@ -150,7 +150,7 @@ def _without_numbers(program: bytes, names: list[str], folder: str) -> Any:
 
 
 def _what(held: object) -> tuple[str, str]:
-    """Say what a file holds in place of a tensor, and what to do."""
+    """Explain what a file holds in place of a tensor, and what to do."""
     if isinstance(held, dict):
         advice = "Save one alone: torch.save(torch.load(FILE)[NAME], 'T.pt')."
         names = ", ".join(map(shown, list(held)[:_SHOWN])) + ", ..." * (len(held) > _SHOWN)

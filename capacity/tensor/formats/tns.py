@@ -158,7 +158,7 @@ class _Header:
     n_entries: int | None = None
 
     def takes(self, name: str, number: int, line: bytes) -> bool:
-        """Take a line that belongs to the header, and say whether it does."""
+        """Take a line that belongs to the header; return whether it does."""
         text = line.strip()
         if not text:
             return False
@@ -183,7 +183,7 @@ class _Header:
         return True
 
     def require_entries(self, name: str, n_entries: int) -> None:
-        """Refuse a file that has another number of entries than its header says."""
+        """Refuse a file that has another number of entries than its header has."""
         if self.n_entries not in (None, n_entries):
             raise TensorFormatError(
                 name, f"its header has {self.n_entries:,} entries, and it has {n_entries:,}",

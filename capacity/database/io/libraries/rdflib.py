@@ -101,7 +101,7 @@ def from_rdflib(
 
 
 def _names(nodes: Iterable[Any]) -> dict[Any, Term]:
-    """Name all blank nodes ``b0``, ``b1``, ... if one has a name that no other format has."""
+    """Name all blank nodes ``b0``, ``b1``, ... unless other formats have all their names."""
     import rdflib
 
     blank = [node for node in nodes if isinstance(node, rdflib.BNode)]

@@ -93,7 +93,7 @@ def _order(names: Sequence[str], arity: int) -> tuple[int, ...] | None:
 
 
 def has_folders_of_roles(name: str) -> bool:
-    """Tell whether a folder of a file names a column that facts may need.
+    """Return whether a folder of a file names a column that facts may need.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class _Folders:
         return self._extended(0, self.options)
 
     def recognised(self) -> tuple[Table, TableOptions]:
-        """Add the columns that facts need, as the names tell."""
+        """Add the columns that facts need, by their names."""
         n_own, arity = len(self.first), self.options.arity
         if (order := _order(self.names, arity)) is not None and self.added:
             if self._is_alone(self.names):
@@ -191,7 +191,7 @@ class _Folders:
         return not repeats(names, self.table.rows, range(len(self.first)))
 
     def _refuse_doubt(self, roles: set[int]) -> None:
-        """Refuse a first row that may be a header, as one with a word for a missing role."""
+        """Refuse a first row that may be a header, because a word of it names a missing role."""
         if self.options.wide is not None:
             return
         if any(role_of(cell) in roles for cell in self.first) and self._is_alone(self.first):

@@ -250,7 +250,7 @@ def _without_quotes(rows: Sequence[Row]) -> tuple[str, ...] | None:
 
 
 def repeats(first: tuple[str, ...], rows: Sequence[Row], columns: Iterable[int]) -> bool:
-    """Tell whether a later row has a word of the first one in the same column.
+    """Return whether a later row has a word of the first one in the same column.
 
     Examples
     --------

@@ -45,7 +45,7 @@ _HOST = r"//[\w.~\-]*+(?::\d*+|)(?=[/>])"
 # the bytes of U+00C0 to U+D7FF, which the paths of IRIs may all hold
 _PATH = r"[\w\-.~!$&'()*+,;=:@/?\x80-\xbf\xc3-\xed]*+"
 _CODED = rf"(?:%{_HEX}{{2}}{_PATH}){_MANY}"
-_IRI = (
+_IRI_REF = (
     rf"<[A-Za-z][A-Za-z\d+.\-]*+:(?:{_HOST}|(?!//)){_PATH}"
     rf"(?:>|(?=[%\#]){_CODED}(?:\#{_PATH}{_CODED})?>)"
 )
@@ -57,7 +57,7 @@ _LANGUAGE = (
 _INSIDE = r'[^\x00- <>"]*+'
 # an IRI, a blank node, and what stands behind a literal, as anyone and as the parser writes them
 _FORMS = {
-    False: (_IRI, r"_:\w[\w\-]*+", rf"(?:{_LANGUAGE}|\^\^{_IRI}|)"),
+    False: (_IRI_REF, r"_:\w[\w\-]*+", rf"(?:{_LANGUAGE}|\^\^{_IRI_REF}|)"),
     True: (rf"<{_INSIDE}>", rf"_:{_INSIDE}", rf"(?:[@^]{_INSIDE}(?:<{_INSIDE}>|)|)"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -63,11 +64,18 @@ def test_every_public_name_is_documented(site: Path) -> None:
               if face.__name__ != "capacity"}  # fmt: skip
     wanted |= {f"capacity.errors.{name}" for name, value in vars(errors).items()
                if isinstance(value, type) and value.__module__ == "capacity.errors"}  # fmt: skip
-    assert not wanted - documented
+    # a name of two rooms is documented in the one that defines it
+    missing = {name for name in wanted - documented if _defined_at(name) not in documented}
+    assert not missing
     # the top level has no name that a room hasn't
     page = (site / "docs" / "api" / "capacity.html").read_text()
     assert all(f'id="{name.lower()}"' in page or name.startswith("_") or name in PAGES_OF_THEIR_OWN
                for name in public(faces()[0]))  # fmt: skip
+
+
+def _defined_at(name: str) -> str:
+    room, _, own = name.rpartition(".")
+    return f"{getattr(importlib.import_module(room), own).__module__}.{own}"
 
 
 def links(page: Path) -> Iterator[str]:

@@ -42,6 +42,7 @@ from .method import FindInEntries as FindInEntries
 from .method import Goal as Goal
 from .method import Method as Method
 from .method import Problem as Problem
+from .number_field import Field as Field
 from .reductions.singleton_slices import Peeled as Peeled
 from .reductions.subtensor import Core as Core
 from .reductions.subtensor import Finding as Finding

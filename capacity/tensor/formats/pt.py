@@ -79,7 +79,9 @@ def parse_pt(name: str, archive: zipfile.ZipFile, limits: Limits, max_order: int
         held = _without_numbers(program, archive.namelist(), folder)
         order = folder + "byteorder"
         if order in archive.namelist() and archive.read(order).decode() != sys.byteorder:
-            raise ValueError(f"its bytes aren't in the order of this machine, {sys.byteorder}")
+            raise InvalidArgumentError(
+                f"its bytes aren't in the order of this machine, {sys.byteorder}"
+            )
     except (TensorFormatError, MemoryError):
         raise
     # what torch and zipfile raise for a broken file is of many kinds
@@ -202,7 +204,7 @@ def _with_numbers(held: torch.Tensor, archive: zipfile.ZipFile, folder: str) -> 
     if len(stored) != len(parts) or (
         len(parts) > 1 and stored != [f"{folder}{i}" for i in range(len(parts))]
     ):
-        raise ValueError(f"for {len(parts)} arrays it has stored {shown(stored)}")
+        raise InvalidArgumentError(f"for {len(parts)} arrays it has stored {shown(stored)}")
     read = (archive.read(one) for one in stored)
     dense = [_strided(part, data) for part, data in zip(parts, read, strict=True)]
     with warnings.catch_warnings():
@@ -223,7 +225,7 @@ def _strided(part: torch.Tensor, data: bytes) -> torch.Tensor:
     import torch
 
     if part.device.type != "meta" or not data:
-        raise ValueError("its numbers aren't where it says")
+        raise InvalidArgumentError("its numbers aren't where it says")
     # a byte of another value than 0 and 1 is no bool
     read = torch.uint8 if part.dtype == torch.bool else part.dtype
     numbers = torch.frombuffer(bytearray(data), dtype=read)

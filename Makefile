@@ -2,6 +2,7 @@
 # make quick      what needs no torch, in under a minute
 # make test       the checks for people, in four minutes on two cores
 # make docs       the site, in build/site
+# make pages      what the repository shows of it: tutorials and notebooks with outputs, public names
 # make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
 # make peers      capture beside TransformerLens and nnsight, in an environment of its own
 # make test-rest  what `make test` leaves to continuous integration: slow tests, notebooks, wheel, triton
@@ -32,7 +33,7 @@ export W3C
 .PHONY: demo quick test test-quick test-rest test-full check verifier wheel-check release-check
 .PHONY: triton-check conformance
 .PHONY: peers bench durations
-.PHONY: soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
+.PHONY: pages soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
 
@@ -84,7 +85,7 @@ durations: $(VENV)/tests-installed
 
 # with `make test`, each test once
 test-rest: wheel-check triton-check
-	$(PYTEST) README.md notebooks
+	$(PYTEST) README.md
 	$(PYTEST) --durations=60 -m "slow and not full" tests capacity
 
 # what continuous integration leaves out: each law with all its examples, and tests of minutes.
@@ -100,7 +101,6 @@ check: $(VENV)/tests-installed
 	$(BIN)/python tools/check_pages.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/nbstripout --verify notebooks/*.ipynb
 	$(BIN)/cffconvert --validate
 
 # the wheel, without torch, in an empty environment, away from the source
@@ -190,6 +190,11 @@ soak-hostile: $(VENV)/tests-installed
 docs: $(VENV)/tests-installed
 	$(BIN)/python -m sphinx -W --keep-going -c docs . build/site
 	@echo "open build/site/index.html"
+
+# the tutorials and notebooks with their outputs, and the names of the API, as the repository shows them
+pages: docs
+	$(BIN)/python tools/executed.py
+	$(BIN)/python docs/_extensions/public_names.py
 
 # every table, conclusion and figure of the experiments (about four hours on two cores)
 experiments: $(VENV)/tests-installed

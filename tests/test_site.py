@@ -21,11 +21,11 @@ from capacity import errors
 from tests.browser import MEASURE, chromium
 from tests.oracles import ROOT
 from tests.test_face import faces, public
+from tools.executed import NOTEBOOKS, TUTORIALS, executed, files_of, words
+from tools.words import pages_of_docs
 
 DOCS = ROOT / "docs"
-PAGES = sorted(
-    path for path in DOCS.rglob("*.md") if "api" not in path.parts and "_build" not in path.parts
-)
+PAGES = pages_of_docs()
 PAGES_OF_THEIR_OWN = {face.__name__.rpartition(".")[2] for face in faces()} | {"errors"}
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with FileLock(shared / "site.lock"):
         if not (folder / "objects.inv").exists():
             command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-c", "docs",
-                       "-D", "nb_execution_mode=force"]  # fmt: skip
+                       "-D", f"nb_execution_cache_path={shared / 'executed'}"]  # fmt: skip
             done = subprocess.run(
                 [*command, ".", str(folder)], cwd=ROOT, capture_output=True, text=True
             )
@@ -53,6 +53,15 @@ def test_it_builds_without_a_warning(site: Path) -> None:
     assert (site / "docs" / "index.html").exists()
     # the folder itself leads to the first page
     assert "docs/index.html" in (site / "index.html").read_text()
+
+
+@pytest.mark.parametrize("page", [*TUTORIALS, *NOTEBOOKS], ids=lambda path: path.name)
+def test_the_repository_shows_what_the_cells_of_a_page_give(site: Path, page: Path) -> None:
+    notebook = executed(page, site.parent / "executed")
+    for path, content in files_of(page, notebook).items():
+        assert path.exists(), "Run make pages"
+        if path.suffix != ".png":
+            assert words(path.read_text("utf-8")) == words(content.decode())
 
 
 def test_every_public_name_is_documented(site: Path) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.words import Place, places, text_of  # noqa: E402
+from tools.words import Place, pages_of_docs, places, text_of  # noqa: E402
 
 LEFT = ROOT / "tools" / "words_left.toml"
 HEAD = """# Words of tools/words.toml that are left, of each page and of the first lines of
@@ -34,7 +34,7 @@ def pages() -> list[Path]:
     found = [
         *ROOT.glob("*.md"),
         *(ROOT / "examples").glob("*.md"),
-        *(path for path in (ROOT / "docs").rglob("*.md") if "api" not in path.parts),
+        *pages_of_docs(),
         *(ROOT / "experiments").rglob("*.md"),
         *(ROOT / "notebooks").glob("*.ipynb"),
     ]

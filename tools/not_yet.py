@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tools.words import pages_of_docs  # noqa: E402
+
 LIST = "docs/not-yet.toml"
 PAGE = "docs/not-yet.md"
 BEGIN = "<!-- Written by tools/not_yet.py from docs/not-yet.toml. -->"
@@ -116,10 +120,9 @@ def current(page: str, denied: list[Entry]) -> str:
 
 def pages_with_blocks() -> set[str]:
     """Pages that have a part that the tool has written."""
-    found = (path for path in (ROOT / "docs").rglob("*.md") if "api" not in path.parts)
     return {
         path.relative_to(ROOT).as_posix()
-        for path in found
+        for path in pages_of_docs(ROOT)
         if BLOCK.search(path.read_text(encoding="utf-8"))
     }
 

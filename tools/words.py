@@ -12,6 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tools" / "words.toml"
+# folders of docs that tools write
+GENERATED = {"api", "executed"}
 # between the words of a pattern: spaces, or the end of a line that isn't the paragraph's last
 SPACE = r"(?: +|[ \t]*\n[ >*]*)"
 # in place of each sign of what isn't prose: no space, and no part of a word
@@ -27,6 +29,12 @@ NO_PROSE = [
     re.compile(r"\$(?!\s)[^$]{1,300}(?<!\s)\$"),
     re.compile(r'(?<!\w)"[^"]{1,400}"(?!\w)|“[^”]{1,400}”'),
 ]
+
+
+def pages_of_docs(root: Path = ROOT) -> list[Path]:
+    """The pages under docs that people write."""
+    paths = (root / "docs").rglob("*.md")
+    return sorted(path for path in paths if not GENERATED & set(path.relative_to(root).parts))
 
 
 @dataclass(frozen=True)

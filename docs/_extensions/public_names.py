@@ -1,4 +1,11 @@
-"""Pages of the API, one a room, with every public name: written before each build."""
+"""Pages of the API, one for each room, with every public name.
+
+    python docs/_extensions/public_names.py
+
+writes docs/api as the repository shows it: each name with the first sentence of its docstring and a
+link to its source. When the site is built, the whole docstrings take the place of both.
+tests/test_api_pages.py compares the files with the library.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +15,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "api"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "api"
+INDEX = "# Every public name"
+PARAGRAPH = r"\n\s*\n"
 ROOMS = {
     "capacity": "The names that most users need.",
     "capacity.tensor": "Integer tensors of any order: arrays, files, products, known ranks.",
@@ -57,10 +67,13 @@ def directive(room: str, name: str) -> str:
         return f".. autoclass:: {room}.{name}\n{members}"
     if inspect.isroutine(value):
         return f".. autofunction:: {room}.{name}\n"
-    # aliases of types, and registries
+    return f".. py:data:: {room}.{name}\n\n   {kind_of(value)}\n"
+
+
+def kind_of(value: object) -> str:
+    """What a name without a docstring is: an alias of a type, or a registry."""
     text = re.sub(r"\s+", " ", str(value)).replace("capacity.", "")
-    kind = "A registry." if isinstance(value, dict | list) else f"Stands for ``{text:.160}``."
-    return f".. py:data:: {room}.{name}\n\n   {kind}\n"
+    return "A registry." if isinstance(value, dict | list) else f"Stands for ``{text:.160}``."
 
 
 def has(room: str, name: str, value: object) -> bool:
@@ -77,29 +90,76 @@ def escape_bars(
     lines[:] = "``".join(parts).split("\n")
 
 
-def page(room: str) -> str:
-    """The page of a room."""
+def opening(room: str) -> str:
+    """The heading of a room, and what it contains."""
     doc = inspect.getdoc(importlib.import_module(room)) or ""
-    first = re.split(r"\n\s*\n", doc)[0]
+    return f"# {room}\n\n{ROOMS[room]} {re.split(PARAGRAPH, doc)[0].replace('``', '`')}\n"
+
+
+def site_page(room: str) -> str:
+    """The page of a room for the site, with a directive for each name."""
     names = [
         f"## {name}\n\n```{{eval-rst}}\n{directive(room, name)}```\n" for name in public_names(room)
     ]
-    return "\n".join([f"# {room}\n\n{ROOMS[room]} {first}\n", *names])
+    return "\n".join([opening(room), *names])
 
 
-def write(_app: Any) -> None:
-    """Write the pages, and leave those that haven't changed."""
-    FOLDER.mkdir(exist_ok=True)
-    index = ["# Every public name\n", "```{toctree}", *(room for room in ROOMS), "```\n"]
-    pages = {room: page(room) for room in ROOMS} | {"index": "\n".join(index)}
-    for name, text in pages.items():
-        path = FOLDER / f"{name}.md"
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+def summary(room: str, name: str) -> str:
+    """The first sentence of a docstring as Markdown, and the link to the source."""
+    value = getattr(importlib.import_module(room), name)
+    documented = inspect.isclass(value) or inspect.isroutine(value)
+    text = re.split(PARAGRAPH, inspect.getdoc(value) or "")[0] if documented else kind_of(value)
+    # inline code has two ticks in reStructuredText, and a reference one
+    text = re.sub(r"\s+", " ", text.replace("``", "`")).strip()
+    return f"{text} [Source]({source_of(room, value)})"
+
+
+def source_of(room: str, value: Any) -> str:
+    """The file that defines a name of a room, as a link of a page of the API."""
+    try:
+        file = Path(inspect.getsourcefile(inspect.unwrap(value)) or "")
+    except TypeError:
+        file = Path()
+    if not file.is_relative_to(ROOT):
+        file = Path(str(importlib.import_module(room).__file__))
+    return f"../../{file.relative_to(ROOT).as_posix()}"
+
+
+def repository_page(room: str) -> str:
+    """The page of a room for the repository, where no directive is executed."""
+    names = [f"## {name}\n\n{summary(room, name)}\n" for name in public_names(room)]
+    return "\n".join([opening(room), *names])
+
+
+def repository_pages() -> dict[str, str]:
+    """All files of docs/api, by name."""
+    index = [f"* [{room}]({room}.md): {text}" for room, text in ROOMS.items()]
+    texts = {room: repository_page(room) for room in ROOMS}
+    return {f"{name}.md": text for name, text in texts.items()} | {
+        "index.md": "\n".join([f"{INDEX}\n", *index, ""])
+    }
+
+
+def replace(_app: Any, page: str, source: list[str]) -> None:
+    """Put the text of the site in the place of that of the repository."""
+    if page == "docs/api/index":
+        source[0] = "\n".join([f"{INDEX}\n", "```{toctree}", *ROOMS, "```\n"])
+    elif page.startswith("docs/api/"):
+        source[0] = site_page(page.removeprefix("docs/api/"))
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Write the pages once the builder is there."""
-    app.connect("builder-inited", write)
+    """Replace the pages when they are read."""
+    app.connect("source-read", replace)
     app.connect("autodoc-process-docstring", escape_bars)
     return {"parallel_read_safe": True}
+
+
+def main() -> None:
+    """Write docs/api."""
+    for name, text in repository_pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

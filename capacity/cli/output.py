@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from capacity.checks import MAX_SEED
-from capacity.cli.help import CHOOSING, COMPUTE, MODEL, OUTPUT, READING, SEARCH, one_of
+from capacity.cli.help import ANALYSIS, CHOOSING, COMPUTE, MODEL, OUTPUT, READING, SEARCH, one_of
 from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
@@ -28,6 +28,14 @@ TABLES = (".csv", ".parquet")
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON for programs.", rich_help_panel=OUTPUT)
+]
+Cited = Annotated[
+    bool,
+    typer.Option(
+        "--cited/--no-cited",
+        help="Let proofs rest on published theorems that the library doesn't prove.",
+        rich_help_panel=ANALYSIS,
+    ),
 ]
 MultiOption = Annotated[
     MultiPolicy | None,

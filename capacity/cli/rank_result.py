@@ -85,7 +85,8 @@ def print_result(
     for interval in intervals.values():
         known = "known exactly" if interval.closed else "certified"
         what = interval.certificates.lower.what
-        print(f"  {what:<24} {interval}   {known}")
+        cites = f", citing {'; '.join(interval.cited)}" if interval.cited else ""
+        print(f"  {what:<24} {interval}   {known}{cites}")
         for line in interval.explanation:
             print(f"    {visible(line)}")
     if fit:

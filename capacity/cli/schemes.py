@@ -68,7 +68,7 @@ def check_scheme(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any
         )
     verdict = verify_decomposition(of, factors)
     row = {"quantity": "rank", "side": "upper", "value": factors.rank, "entries": of.n_entries,
-           "proved": verdict.proved, "reason": verdict.reason}  # fmt: skip
+           "proved": verdict.proved, "reason": verdict.reason, "cited": []}  # fmt: skip
     return row, turned
 
 

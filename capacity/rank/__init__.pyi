@@ -87,6 +87,7 @@ from .verifier.kinds.koszul import Koszul as Koszul
 from .verifier.kinds.maximal_rank import MaximalRank as MaximalRank
 from .verifier.kinds.paired_slices import PairedSlices as PairedSlices
 from .verifier.kinds.pencil import Pencil as Pencil
+from .verifier.kinds.published import Published as Published
 from .verifier.kinds.rank_one_completion import RankOneCompletion as RankOneCompletion
 from .verifier.kinds.rank_one_locus import RankOneLocus as RankOneLocus
 from .verifier.kinds.substitution import Substitution as Substitution

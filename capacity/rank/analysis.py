@@ -76,6 +76,9 @@ class RankAnalysis:
     border : bool
         Bound the border rank, the least r such that the tensor is a limit of tensors of rank r,
         in place of the rank.
+    cited : bool
+        Whether a proof may rest on published theorems that the library doesn't prove, such as
+        Bläser's about products of matrices. `RankInterval.cited` names those that one rests on.
     progress : callable, optional
         Called with a text, which has the interval so far and the next method, and the numbers of
         methods tried and of all (`capacity.Progress`).
@@ -109,19 +112,22 @@ class RankAnalysis:
         start: FactorsLike | None = None,
         field: Field = "R",
         border: bool = False,
+        cited: bool = True,
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
         require_choice("`field`", field, FIELDS)
         self._field: Field = field
-        if type(border) is not bool:
-            raise InvalidTypeError(f"`border` must be True or False; got {shown(border)}.")
-        self._border = border
+        for name, value in (("border", border), ("cited", cited)):
+            if type(value) is not bool:
+                raise InvalidTypeError(f"`{name}` must be True or False; got {shown(value)}.")
+        self._border, self._cited = border, cited
         self._of = given_of(of, "An analysis of ranks, such as rank_interval(of),")
         self.tensor = tensor_of(self._of)
         self._effort: Effort = effort
         self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
-        self._methods, self._progress = chosen(methods), progress
+        self._methods = [one for one in chosen(methods) if cited or not one.cites]
+        self._progress = progress
         self._start = () if start is None else start_terms(self._of, start)
 
     def __repr__(self) -> str:
@@ -223,7 +229,8 @@ class RankAnalysis:
                 break
             analysis = RankAnalysis(
                 tensor, effort=self._effort, seed=self._seed, methods=methods,
-                field=self._field, border=self._border, progress=self._progress,
+                field=self._field, border=self._border, cited=self._cited,
+                progress=self._progress,
             )  # fmt: skip
             one = analysis.effective_rank if effective else analysis.rank
             found = replace(found, interrupted=one.interrupted)
@@ -261,6 +268,7 @@ def rank_interval(
     start: FactorsLike | None = None,
     field: Field = "R",
     border: bool = False,
+    cited: bool = True,
     progress: Progress | None = None,
 ) -> RankInterval:
     """Bound the rank of a database or of a tensor from both sides, with certificates.
@@ -284,6 +292,9 @@ def rank_interval(
         Bound the rank over the real, the rational or the complex numbers.
     border : bool
         Bound the border rank in place of the rank.
+    cited : bool
+        Whether a proof may rest on published theorems that the library doesn't prove, which
+        `RankInterval.cited` names.
     progress : callable, optional
         Called with the interval so far and the next method (`capacity.Progress`).
 
@@ -323,7 +334,7 @@ def rank_interval(
     """
     return RankAnalysis(
         of, effort=effort, seed=seed, methods=methods, start=start, field=field, border=border,
-        progress=progress,
+        cited=cited, progress=progress,
     ).rank  # fmt: skip
 
 
@@ -333,6 +344,7 @@ def effective_rank_interval(
     effort: Effort = "quick",
     seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
+    cited: bool = True,
     progress: Progress | None = None,
 ) -> RankInterval:
     """Bound the effective rank of a database or of a tensor from both sides, with certificates.
@@ -343,7 +355,7 @@ def effective_rank_interval(
         A database, functional or not, or facts that `capacity.database.as_database` makes one of,
         multi-valued pairs kept; or a tensor of integers of order 2 or more, or an array, lists or a
         file that `capacity.tensor.as_tensor` makes one of.
-    effort, seed, methods, progress : optional
+    effort, seed, methods, cited, progress : optional
         As for `rank_interval`.
 
     Returns
@@ -363,8 +375,9 @@ def effective_rank_interval(
     >>> print(effective_rank_interval(Database.from_triples(facts)))
     [1, 1]
     """
-    analysis = RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=progress)
-    return analysis.effective_rank
+    return RankAnalysis(
+        of, effort=effort, seed=seed, methods=methods, cited=cited, progress=progress
+    ).effective_rank
 
 
 def _written(groups: Groups) -> str:

@@ -20,6 +20,9 @@ from capacity.rank.number_field import FIELDS, Field
 from capacity.rank.search.unsearched import kept_over
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
+from capacity.rank.verifier.kind import sources_of
+from capacity.rank.verifier.kinds import KINDS
+from capacity.rank.verifier.kinds.published import Published, source_of
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.tensor.sparse import SparseTensor
 from capacity.visible import visible
@@ -80,6 +83,22 @@ class RankInterval:
     def field(self) -> Field:
         """The field over which the rank is bounded: R, Q or C."""
         return self.certificates.lower.field
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """Authors and years of the published theorems that the proofs of the ends rest on.
+
+        Examples
+        --------
+        >>> from capacity import rank_interval
+        >>> from capacity.tensor import matrix_multiplication
+        >>> T = matrix_multiplication(3, 3, 3)
+        >>> rank_interval(T).cited, rank_interval(T, cited=False).cited
+        (('Bläser 2003',), ())
+        """
+        arguments = [a for end in self.certificates for a in end.arguments]
+        kinds = {kind.argument: kind for kind in KINDS.values()}
+        return sources_of(arguments, [kinds[type(a)] for a in arguments])
 
     def over(self, field: Field) -> RankInterval:
         """Return the interval that these proofs imply over another field.
@@ -229,6 +248,7 @@ class RankInterval:
             "lower": self.lower,
             "upper": self.upper,
             "closed": self.closed,
+            "cited": list(self.cited),
             "lower_by": self.certificates.lower.by,
             "upper_by": self.certificates.upper.by,
         }
@@ -317,6 +337,8 @@ def _proving(argument: Argument, lower: Certificate) -> str:
     """Return words for what an argument proves, with a place for the number."""
     if isinstance(argument, Unfolding):
         return _independent(argument, lower)
+    if isinstance(argument, Published):
+        return f"it is {argument.name}, of which {source_of(argument)} proved {{}}"
     return BELOW.get(argument.kind, f"an argument of the kind {argument.kind!r} gives {{}}")
 
 

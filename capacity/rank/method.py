@@ -208,6 +208,8 @@ class Method:
     effective : {'no', 'observed', 'yes', 'alone'}
         When the method also bounds the effective rank: never; from below, where all fibers are
         observed; always. 'alone' is for methods that bound the effective rank and not the rank.
+    cites : bool
+        True if its arguments rest on published theorems, which ``cited=False`` excludes.
 
     Raises
     ------
@@ -247,6 +249,7 @@ class Method:
     adds: bool = False
     any_order: bool = False
     effective: Literal["no", "observed", "yes", "alone"] = "no"
+    cites: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sides", tuple(self.sides))

@@ -123,6 +123,23 @@ def named_tensor(name: str) -> SparseTensor:
     >>> named_tensor("matrices:2x2x2")
     SparseTensor(4 x 4 x 4, 8 entries from 1 to 1)
     """
+    family, numbers = name_and_numbers(name)
+    return NAMED[family].make(*numbers)
+
+
+def name_and_numbers(name: str) -> tuple[str, tuple[int, ...]]:
+    """Split a name into the family before the colon and the numbers behind it; no tensor is made.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the nearest name, if there is none such; if it takes other numbers.
+
+    Examples
+    --------
+    >>> name_and_numbers("matrices:2x3x4")
+    ('matrices', (2, 3, 4))
+    """
     found = _NAMED.fullmatch(name)
     if found is None:
         raise InvalidArgumentError(
@@ -134,12 +151,12 @@ def named_tensor(name: str) -> SparseTensor:
             f"A tensor's name must be one of {written()}; got {shown(name)}."
             f"{nearest(found[1].lower(), NAMED)}"
         )
-    numbers = [int(x) for x in re.split("[x,]", found[2]) if x]
+    numbers = tuple(int(x) for x in re.split("[x,]", found[2]) if x)
     if not one.least <= len(numbers) <= one.most:
         raise InvalidArgumentError(
             f"The name must be {one.name}:{one.parameters}; got {shown(name)}."
         )
-    return one.make(*numbers)
+    return one.name, numbers
 
 
 def written() -> str:

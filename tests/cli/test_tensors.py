@@ -61,7 +61,7 @@ def test_a_tensor_is_printed_as_the_contracts_object(
         "shape": [2, 2, 2],
         "bounds": {"entries": 4, "paper": 4, "slices": [4, 4, 4], "unfoldings": [2, 2, 2]},
         # the second slice is a rotation, which has no real eigenvector
-        "rank": {"lower": 3, "upper": 3, "closed": True, "lower_by": "pencil",
+        "rank": {"lower": 3, "upper": 3, "closed": True, "cited": [], "lower_by": "pencil",
                  "upper_by": "pencil"},
         "effective_rank": None,
         "estimate": None,
@@ -221,7 +221,7 @@ def test_certificates_of_a_tensor_are_verified_for_it_alone(
         "proved": True,
         "certificates": [
             {"quantity": quantity, "side": side, "value": 3, "entries": 4, "proved": True,
-             "reason": None}
+             "reason": None, "cited": []}
             # all four fibers have an entry
             for quantity in ("rank", "effective_rank") for side in ("lower", "upper")
         ],
@@ -286,7 +286,7 @@ def test_facts_of_four_columns_are_bounded_and_verified(
                    certificate)  # fmt: skip
     db = load(products, arity=4)
     # 0 everywhere, and where all bits are 1 the object 1 instead: two simple tensors
-    rank = {"lower": 2, "upper": 2, "closed": True, "lower_by": "unfolding",
+    rank = {"lower": 2, "upper": 2, "closed": True, "cited": [], "lower_by": "unfolding",
             "upper_by": got["rank"]["upper_by"]}  # fmt: skip
     assert got == {
         "source": "products.tsv",

@@ -47,7 +47,7 @@ def test_certificates_are_written_and_verified(
         "selection": None,
         "certificates": [
             {"quantity": quantity, "side": side, "value": 5, "multi": "keep", "facts": 8, "of": 8,
-             "proved": True, "reason": None}
+             "proved": True, "reason": None, "cited": []}
             for quantity in ("rank", "effective_rank") for side in ("lower", "upper")
         ],
         "lower": 5,

@@ -18,6 +18,7 @@ from capacity.rank import (
     Diagonalization,
     Koszul,
     Pencil,
+    Published,
     RankOneCompletion,
     RankOneLocus,
     Substitution,
@@ -26,6 +27,7 @@ from capacity.rank import (
 from capacity.tensor import SparseTensor
 from tests.second_checker.lower import proves_lower, proves_removals, vanishes
 from tests.second_checker.slices import rank_of_two_slices as rank_of_two_slices
+from tests.second_checker.theorems import theorem
 from tests.second_checker.upper import adds_up
 from tests.second_checker.views import component_names, indices_of, taken_together
 
@@ -53,7 +55,10 @@ def _holds_there(certificate: Certificate) -> bool:
     if certificate.side == "upper":
         return certificate.field != "Q" or kinds <= {Boxes, Decomposition}
     by_any_field = {Unfolding, Substitution, BlockSubstitution, Koszul, Cases, RankOneLocus}
-    if certificate.field == "C" and not kinds <= by_any_field:
+    if certificate.field == "C" and not all(
+        type(a) in by_any_field or (isinstance(a, Published) and (theorem(a.name) or (0, False))[1])
+        for a in certificate.arguments
+    ):
         return False
     if not certificate.border or not kinds:
         return True
@@ -96,6 +101,7 @@ def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
         return False
     strong = (
         Koszul, Pencil, Diagonalization, AlderStrassen, RankOneLocus, RankOneCompletion, Cases,
+        Published,
     )  # fmt: skip
     if sum(isinstance(a, strong) for a in certificate.arguments) > 1:
         return False

@@ -17,6 +17,7 @@ from capacity.rank import (
     Diagonalization,
     Koszul,
     Pencil,
+    Published,
     RankOneCompletion,
     RankOneLocus,
     Substitution,
@@ -25,6 +26,7 @@ from capacity.rank import (
 from tests.second_checker.algebras import proves_algebra
 from tests.second_checker.completions import proves_completion
 from tests.second_checker.slices import diagonal, rank_of_two_slices, square_slices
+from tests.second_checker.theorems import proves_published
 from tests.second_checker.trees import proves_cases, proves_locus
 from tests.second_checker.views import dense, indices_of, rational_rank, tensor_of
 
@@ -63,6 +65,11 @@ def proves_lower(
         return proves_removals(argument, D, observed, effective)
     if isinstance(argument, Cases):
         return proves_cases(argument, D, observed, effective)
+    if isinstance(argument, Published):
+        seen = tensor_of(argument.view, D, observed if effective else None)
+        if seen is None or any(x is None for x in seen.values()):
+            return None
+        return proves_published(argument, D)
     if isinstance(argument, RankOneCompletion):
         return proves_completion(argument, D, observed, effective)
     if D.ndim != 3:

@@ -12,6 +12,7 @@ from capacity.cli.help import SEARCH, one_of
 from capacity.cli.output import (
     CERTIFICATE_OPTION,
     EFFORT_OPTION,
+    Cited,
     Json,
     MultiOption,
     new_folder,
@@ -103,6 +104,7 @@ def rank(
             rich_help_panel=SEARCH,
         ),
     ] = False,
+    cited: Cited = True,
     certificate: Annotated[Path | None, CERTIFICATE_OPTION] = None,
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
@@ -137,6 +139,7 @@ def rank(
             "start": start,
             "field": None if field == "R" else field,
             "border": border,
+            "no_cited": not cited,
             "certificate": certificate,
         },
     )
@@ -164,7 +167,7 @@ def rank(
 
         analysis = RankAnalysis(
             of, effort=effort, seed=seed, methods=methods, start=begin, field=field,
-            border=border, progress=tell,
+            border=border, cited=cited, progress=tell,
         )  # fmt: skip
         bounds, intervals = analysis.bounds, {"rank": analysis.rank}
         if effective:

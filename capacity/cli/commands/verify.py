@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.cli.help import ANALYSIS, READING
-from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.output import Cited, Json, MultiOption, print_json
 from capacity.cli.schemes import check_scheme, in_words, is_scheme
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.sources.files import FilesOrTensor, one_or_several
@@ -76,6 +76,7 @@ def verify(
             rich_help_panel=READING,
         ),
     ] = None,
+    cited: Cited = True,
     as_json: Json = False,
 ) -> None:
     """Check that certificates prove their bounds for a file: of ranks, or of dimensions.
@@ -116,12 +117,13 @@ def verify(
         of = {policy: _under(every, policy) for policy in {c.multi for c in certificates}}
         checks = _checks_of_dimensions(certificates, of, budget)
         for one in certificates:
-            claim, verdict = _checked(one, of[one.multi], budget, checks.get(one.multi))
+            claim, verdict = _checked(one, of[one.multi], budget, checks.get(one.multi), cited)
             row = {
                 **claim,
                 **_about(one.multi, of[one.multi], every),
                 "proved": verdict.proved,
                 "reason": verdict.reason,
+                "cited": list(verdict.cited),
             }
             rows.append(row)
             if not as_json:
@@ -209,6 +211,7 @@ def _checked(
     of: Database | SparseTensor,
     budget: CheckBudget,
     checks: Checks | None,
+    cited: bool,
 ) -> tuple[dict[str, Any], Verdict]:
     """Return what is claimed, and the verdict, by the checks of dimensions about these facts."""
     from capacity.embedding.results.result import Dimension
@@ -216,8 +219,9 @@ def _checked(
 
     if not isinstance(one, Dimension):
         claim = {"quantity": one.quantity, "side": one.side, "value": one.value}
-        proved = check(one, of, budget=budget) if checks is None else checks.verdict_of_rank(one)
-        return claim, proved
+        if checks is None or not cited:
+            return claim, check(one, of, budget=budget, cited=cited)
+        return claim, checks.verdict_of_rank(one)
     if checks is None:
         raise CertificateError("a dimension is about facts; got a tensor. Give the file of facts.")
     about = {"model": one.model, "task": one.task, "shared": one.shared}
@@ -255,7 +259,8 @@ def _in_words(row: dict[str, Any], selection: dict[str, Any] | None) -> str:
         bound = f"{what}, subjects and objects {_whose(row['shared'])}: {ends}"
     else:
         bound = f"{row['side']} bound {row['value']} of the {row['quantity'].replace('_', ' ')}"
-    verdict = "proved" if row["proved"] else f"not proved, {row['reason']}"
+    by = f" by a published theorem ({', '.join(row['cited'])})" if row.get("cited") else ""
+    verdict = f"proved{by}" if row["proved"] else f"not proved, {row['reason']}"
     if "entries" in row:
         return f"{bound}, for the tensor of {row['entries']:,} entries: {verdict}"
     all_ = row["facts"] == row["of"]

@@ -67,4 +67,5 @@ ALGEBRA = Method(
     sides=("lower",),
     cost=lambda problem: 60 * max(problem.tensor.shape) ** 5,
     effective="observed",
+    cites=True,
 )

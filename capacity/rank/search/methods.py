@@ -33,6 +33,7 @@ METHODS: list[Method] = [
     _named("lower.diagonalization:DIAGONALIZATION"),
     _named("lower.algebras:ALGEBRA"),
     _named("lower.koszul:KOSZUL"),
+    _named("lower.published:PUBLISHED"),
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
     _named("upper.binary_search:BINARY_FLIPS"),
     _named("upper.flip_search:FLIP_GRAPH"),

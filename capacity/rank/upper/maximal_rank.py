@@ -17,4 +17,4 @@ def formats(problem: Problem, goal: Goal) -> Iterable[Finding]:
         yield (MaximalRank(View(problem.core.chosen), largest),)
 
 
-MAXIMAL_RANK = Method("maximal rank of the format", formats, sides=("upper",))
+MAXIMAL_RANK = Method("maximal rank of the format", formats, sides=("upper",), cites=True)

@@ -15,6 +15,7 @@ argument                  side   value
 `AlderStrassen`           lower  2 n - t for an algebra of n dimensions with t maximal ideals
 `RankOneLocus`            lower  n + 1 if n slices have no basis of combinations of rank one
 `RankOneCompletion`       lower  n + 1 if completions of rank one don't span the space of n objects
+`Published`               lower  the bound that a published theorem states of a named tensor
 `Cases`                   lower  the steps of the substitution method, cases being distinguished
 `Pencil`                  both   the rank of two slices, by Kronecker's canonical form
 `PairedSlices`            upper  the sum of the ranks of pairs of slices, computed likewise
@@ -55,6 +56,7 @@ Form: TypeAlias = Literal[
     "polynomial",
     "fraction",
     "algebraic terms",
+    "name",
 ]
 Forms: TypeAlias = Mapping[str, Form]
 

@@ -129,6 +129,10 @@ def field(fields: Mapping[str, object], name: str, kind: Callable[..., Any]) -> 
     return value
 
 
+def _read_name(fields: Mapping[str, object], name: str) -> str:
+    return field(fields, name, str)
+
+
 def _read_integer(fields: Mapping[str, object], name: str) -> int:
     return field(fields, name, int)
 
@@ -290,6 +294,7 @@ _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
     "polynomial": _read_polynomial,
     "fraction": _read_fraction,
     "algebraic terms": _read_algebraic_terms,
+    "name": _read_name,
 }
 # fields of the other forms are written as they are
 _WRITERS: dict[Form, Callable[[str, Any], dict[str, Any]]] = {

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity.checks import shown
 from capacity.database.facts import Database
-from capacity.errors import CertificateError
+from capacity.errors import CertificateError, InvalidTypeError
 from capacity.exact.types import Touched
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.verifier.argument import Argument
@@ -17,7 +18,7 @@ from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate
 from capacity.rank.verifier.conversion import checked_argument, checked_claim
 from capacity.rank.verifier.entries import PASS, SORT, Entries, Refuted, require
-from capacity.rank.verifier.kind import Kind, why_not_over
+from capacity.rank.verifier.kind import Kind, sources_of, why_not_over
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.named import in_words, name_of, require_groups, tensor_of
@@ -30,7 +31,7 @@ from capacity.tensor.structure import grouped, is_complete
 ARGUMENT = 200_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The result of checking a certificate.
 
@@ -40,13 +41,21 @@ class Verdict:
         True if the certificate proves its bound.
     reason : str or None
         The step of the check that failed; None if the bound is proved.
+    cited : tuple of str
+        Authors and years of the published theorems that the proof rests on; empty if each of its
+        steps was checked.
     """
 
     proved: bool
     reason: str | None = None
+    cited: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.proved
+
+    def __repr__(self) -> str:
+        cites = f", cited={self.cited}" if self.cited else ""
+        return f"Verdict(proved={self.proved}, reason={self.reason!r}{cites})"
 
 
 def verify(
@@ -54,6 +63,7 @@ def verify(
     of: FactsOrTensor,
     *,
     budget: CheckBudget | None = None,
+    cited: bool = True,
 ) -> Verdict:
     """Check that a certificate proves its bound for the facts of a database, or for a tensor.
 
@@ -65,6 +75,8 @@ def verify(
         The bound's facts, under the same policy for multi-valued pairs, or its tensor.
     budget : CheckBudget, optional
         Work that the check may take, shared by all certificates; if omitted, a new budget for each.
+    cited : bool
+        Whether a proof may rest on a published theorem that the library doesn't prove.
 
     Returns
     -------
@@ -139,6 +151,9 @@ def verify(
     numbers. `capacity.rank.verifier.kind` says which arguments hold over the rational or complex
     numbers, and which bound the border rank.
 
+    *Theorems.* Some kinds of arguments rest on theorems of others, whose conditions are checked and
+    whose proofs aren't: `Verdict.cited` names them, and with ``cited=False`` they prove nothing.
+
     *Groups.* A simple tensor of order n, with some of its modes taken together, is a simple tensor
     of lower order: the outer product of the vectors of the modes of a group is a vector. So the
     rank of a tensor is at least that of the tensor with groups of modes in the place of modes. If
@@ -157,14 +172,18 @@ def verify(
     'the arguments give 3'
     """
     certificates = each_certificate(certificate)
+    if type(cited) is not bool:
+        raise InvalidTypeError(f"`cited` must be True or False; got {shown(cited)}.")
+    sources: dict[str, None] = {}
     of = given_of(of, "verify(certificate, of)")
     tensor = tensor_of(of)
     for one in certificates:
-        verdict = _verify(one, of, tensor, budget or CheckBudget.of(tensor.n_entries))
+        verdict = _verify(one, of, tensor, budget or CheckBudget.of(tensor.n_entries), cited)
         if not verdict.proved:
             which = f"{one.side} bound: " if len(certificates) > 1 else ""
             return Verdict(False, f"{which}{verdict.reason}")
-    return Verdict(True)
+        sources |= dict.fromkeys(verdict.cited)
+    return Verdict(True, cited=tuple(sources))
 
 
 def _verify(
@@ -172,6 +191,7 @@ def _verify(
     of: Database | SparseTensor,
     tensor: SparseTensor,
     budget: CheckBudget,
+    cited: bool,
 ) -> Verdict:
     """Check one certificate."""
     checked_claim(certificate)
@@ -215,9 +235,11 @@ def _verify(
         several = [name for name, n in alone.items() if n > 1]
         require(not several, f"only one argument may be of the kind {', '.join(several)}")
         checked(arguments, kinds, entries)
+        sources = sources_of(arguments, kinds)
+        require(cited or not sources, f"it rests on a published theorem ({', '.join(sources)})")
     except Refuted as refuted:
         return Verdict(False, str(refuted))
-    return Verdict(True)
+    return Verdict(True, cited=sources)
 
 
 def _kinds(certificate: Certificate) -> list[Kind]:

@@ -28,6 +28,8 @@ from capacity.rank.verifier.entries import Refuted, require
 
 # largest entry of a basis: entries of different bases are multiplied with each other
 LARGEST_ENTRY = 2**20
+# characters of a name
+LONGEST_NAME = 200
 # steps for checking a number
 VALUE = 50
 _Argument = TypeVar("_Argument", bound=Argument)
@@ -189,6 +191,11 @@ def _polynomial(value: object, name: str, budget: CheckBudget) -> object:
     return value
 
 
+def _name(value: object, name: str, _budget: CheckBudget) -> object:
+    require(type(value) is str and len(value) <= LONGEST_NAME, f"{name} must be a short text")
+    return value
+
+
 def _fraction(value: object, name: str, _budget: CheckBudget) -> object:
     require(type(value) is Fraction, f"{name} must be a Fraction")
     return value
@@ -255,4 +262,5 @@ _CHECKS: dict[Form, Callable[[Any, str, CheckBudget], Any]] = {
     "polynomial": _polynomial,
     "fraction": _fraction,
     "algebraic terms": _algebraic_terms,
+    "name": _name,
 }

@@ -78,14 +78,18 @@ class Kind:
         argument whose value doesn't add.
     alone : bool
         True if a certificate may have at most one argument of this kind.
-    below_complex : bool
+    below_complex : bool or callable
         True if `lower` and `removals` prove the bound over every field that contains the rational
-        numbers, and not over the real numbers and their subfields alone.
+        numbers, and not over the real numbers and their subfields alone; or
+        ``below_complex(argument)``, where that depends on the argument.
     above_rational : bool
         True if `upper` proves that there is a decomposition over the rational numbers, and not only
         one over the real numbers.
     border : bool
         True if `lower` also proves a bound of the border rank.
+    source : callable, optional
+        ``source(argument)`` returns who published the theorem that the argument rests on and the
+        library doesn't prove. None if each step of the proof is checked.
     border_by_mode : bool
         True if bounds of the border rank by arguments with the same `mode` add.
     """
@@ -96,10 +100,11 @@ class Kind:
     removals: RemovalsChecker | None = None
     adds: bool = False
     alone: bool = False
-    below_complex: bool = False
+    below_complex: bool | Callable[[Any], bool] = False
     above_rational: bool = False
     border: bool = False
     border_by_mode: bool = False
+    source: Callable[[Any], str | None] | None = None
 
     def __repr__(self) -> str:
         return f"Kind({self.name})"
@@ -108,6 +113,12 @@ class Kind:
     def name(self) -> str:
         """Name of the kind in JSON."""
         return self.argument.kind
+
+
+def sources_of(arguments: Sequence[Argument], kinds: Sequence[Kind]) -> tuple[str, ...]:
+    """Return who published the theorems that arguments rest on, each once."""
+    found = (kind.source and kind.source(a) for a, kind in zip(arguments, kinds, strict=True))
+    return tuple(dict.fromkeys(source for source in found if source))
 
 
 def why_not_over(
@@ -128,9 +139,10 @@ def why_not_over(
     border : bool
         Whether the border rank is bounded.
     """
-    for kind in kinds:
+    for argument, kind in zip(arguments, kinds, strict=True):
+        below = kind.below_complex
         holds = (
-            field != "C" or kind.below_complex
+            field != "C" or (below(argument) if callable(below) else below)
             if side == "lower"
             else field != "Q" or kind.above_rational
         )

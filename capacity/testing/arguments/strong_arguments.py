@@ -35,6 +35,7 @@ from capacity.rank.verifier.procedures.pencils import pencil_rank
 from capacity.testing.arguments.area import Area, Maker, seen
 from capacity.testing.arguments.diagonalizations import diagonalization
 from capacity.testing.arguments.lower_arguments import FEW, PRIMES, random_view
+from capacity.testing.arguments.published import published_bound
 from capacity.testing.choices import Choices
 
 # most indices of a mode: the independent checker goes through all triples of them
@@ -241,4 +242,5 @@ STRONG: dict[str, Maker] = {
     "rank-one locus": rank_one_locus,
     "rank-one completion": rank_one_completion,
     "cases": cases,
+    "published": published_bound,
 }

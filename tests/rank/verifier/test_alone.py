@@ -16,6 +16,8 @@ ALLOWED = (
     "capacity.exact.types",
     "capacity.database.facts",
     "capacity.tensor.coordinates",
+    # what the names in published theorems denote
+    "capacity.tensor.names",
     "capacity.tensor.sparse",
     "capacity.tensor.structure",
     "capacity.rank.given",

@@ -30,7 +30,14 @@ from capacity.rank import (
     rank_interval,
 )
 from capacity.rank.verifier.checker import verify
-from capacity.tensor import SparseTensor, from_dense, ghz_state, kronecker, w_state
+from capacity.tensor import (
+    SparseTensor,
+    from_dense,
+    ghz_state,
+    kronecker,
+    named_tensor,
+    w_state,
+)
 from capacity.testing import databases
 from capacity.testing.arguments.combined import KINDS, drawn_certificate
 from capacity.testing.arguments.edits import mutated
@@ -174,6 +181,9 @@ def test_each_kind_is_drawn_of_large_entries(quantity: Any, side: Any, kind: str
     if kind == "rank-one completion":
         # it is about facts: those of the cyclic group of three elements
         tensor = from_dense(np.eye(3, dtype=int)[(np.arange(3)[:, None] + np.arange(3)) % 3])
+    if kind == "published":
+        # a theorem is about the named tensor itself
+        tensor = w_state(3) if tensor is ALL_KINDS else named_tensor("groups:3")
     if kind == "diagonalization" and side == "upper":
         tensor = from_dense(ghz_state(3, 2).to_numpy() * LARGEST)
     certificate = drawn_certificate(

@@ -116,6 +116,7 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
         for kind in (
             "block substitution", "cases", "rank-one locus", "rank-one completion", "algebra",
+            "published",
         ):  # fmt: skip
             of = w if quantity == "rank" else four
             drawn = drawn_certificate(Choices.seeded(seed), of, quantity=quantity, kind=kind)

@@ -144,4 +144,4 @@ def n_maximal_ideals(M: list[flint.fmpz_mat]) -> int:
     return sum(a != b for a, b in pairwise(signs))
 
 
-KIND = Kind(AlderStrassen, lower=check_algebra)
+KIND = Kind(AlderStrassen, lower=check_algebra, source=lambda _: "Alder, Strassen 1981")

@@ -8,8 +8,8 @@ format                         largest rank        source
 3 x 3 x 3                      5                   Sumi, Miyazaki, Sakata 2010, Theorem 4
 =============================  ==================  ===============================================
 
-The proofs aren't repeated here: this is the one kind of argument that rests on theorems of others.
-It gives no decomposition.
+The proofs aren't repeated here: like `Published`, an argument of this kind rests on theorems of
+others. It gives no decomposition.
 
 References
 ----------
@@ -79,4 +79,10 @@ def entries_of_format(argument: MaximalRank, entries: Entries) -> Given:
     return entries.given(entries_of_view(argument.view, entries))
 
 
-KIND = Kind(MaximalRank, upper=entries_of_format)
+def source_of(argument: MaximalRank) -> str:
+    """Return who proved the theorem about the format."""
+    two = 2 in [len(of) for of in argument.view.indices]
+    return "Ja'Ja' 1979" if two else "Sumi, Miyazaki, Sakata 2010"
+
+
+KIND = Kind(MaximalRank, upper=entries_of_format, source=source_of)

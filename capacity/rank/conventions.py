@@ -18,7 +18,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.theory import matrix_multiplication
+from capacity.tensor.theory.products import matrix_multiplication
 
 
 def sides_of_product(tensor: SparseTensor) -> tuple[int, int] | None:

@@ -44,23 +44,17 @@ from math import prod
 from capacity.display import briefly_shown
 from capacity.tensor.operations import kronecker, outer
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.theory import (
+from capacity.tensor.theory.algebras import (
     complex_numbers,
-    cyclic_group,
-    determinant,
-    ghz_state,
     group_algebra,
-    matrix_multiplication,
-    permanent,
-    polynomial_product,
     polynomials_modulo,
-    product_group,
     quaternions,
-    symmetric_group,
     triangular_matrices,
     truncated_polynomials,
-    w_state,
 )
+from capacity.tensor.theory.groups import cyclic_group, product_group, symmetric_group
+from capacity.tensor.theory.products import matrix_multiplication, polynomial_product
+from capacity.tensor.theory.states import determinant, ghz_state, permanent, w_state
 
 
 @briefly_shown

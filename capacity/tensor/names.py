@@ -9,23 +9,17 @@ from dataclasses import dataclass
 from capacity.checks import nearest, shown
 from capacity.errors import InvalidArgumentError
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.theory import (
+from capacity.tensor.theory.algebras import (
     complex_numbers,
-    cyclic_group,
-    determinant,
-    ghz_state,
     group_algebra,
-    matrix_multiplication,
-    permanent,
-    polynomial_product,
     polynomials_modulo,
-    product_group,
     quaternions,
-    symmetric_group,
     triangular_matrices,
     truncated_polynomials,
-    w_state,
 )
+from capacity.tensor.theory.groups import cyclic_group, product_group, symmetric_group
+from capacity.tensor.theory.products import matrix_multiplication, polynomial_product
+from capacity.tensor.theory.states import determinant, ghz_state, permanent, w_state
 
 # `--help` says what follows the colon; numbers are short, so that none takes long to read
 _NAMED = re.compile(r"([A-Za-z][A-Za-z_-]+|[wW]):(|-?[0-9]{1,9}(?:[x,]-?[0-9]{1,9}){0,31})")

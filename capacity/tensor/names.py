@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from capacity.checks import nearest, shown
 from capacity.errors import InvalidArgumentError
@@ -17,9 +18,28 @@ from capacity.tensor.theory.algebras import (
     triangular_matrices,
     truncated_polynomials,
 )
-from capacity.tensor.theory.groups import cyclic_group, product_group, symmetric_group
-from capacity.tensor.theory.products import matrix_multiplication, polynomial_product
-from capacity.tensor.theory.states import determinant, ghz_state, permanent, w_state
+from capacity.tensor.theory.groups import (
+    cyclic_group,
+    dihedral_group,
+    product_group,
+    quaternion_group,
+    symmetric_group,
+)
+from capacity.tensor.theory.lie_algebras import FAMILIES, exterior_algebra, lie_algebra
+from capacity.tensor.theory.products import (
+    STRUCTURES,
+    laderman_products,
+    matrix_multiplication,
+    polynomial_product,
+    structured_product,
+)
+from capacity.tensor.theory.states import (
+    determinant,
+    dicke_state,
+    ghz_state,
+    permanent,
+    w_state,
+)
 
 # `--help` says what follows the colon; numbers are short, so that none takes long to read
 _NAMED = re.compile(r"([A-Za-z][A-Za-z_-]+|[wW]):(|-?[0-9]{1,9}(?:[x,]-?[0-9]{1,9}){0,31})")
@@ -60,6 +80,23 @@ def _symmetric(n: int) -> SparseTensor:
     return group_algebra(symmetric_group(n))
 
 
+def _dihedral(n: int) -> SparseTensor:
+    return group_algebra(dihedral_group(n))
+
+
+def _quaternion_group() -> SparseTensor:
+    return group_algebra(quaternion_group())
+
+
+# products of matrices of two structures, and of one with its transpose
+PAIRS = [
+    (left, right)
+    for left in STRUCTURES
+    for right in (*STRUCTURES, "transpose")
+    if (left, right) != ("general", "general")
+]
+
+
 NAMED: dict[str, NamedTensor] = {
     one.name: one
     for one in (
@@ -76,6 +113,16 @@ NAMED: dict[str, NamedTensor] = {
         NamedTensor("ghz", "N[xLEVELS]", ghz_state, 1, 2),
         NamedTensor("determinant", "N", determinant, 1, 1),
         NamedTensor("permanent", "N", permanent, 1, 1),
+        NamedTensor("dihedral", "N", _dihedral, 1, 1),
+        NamedTensor("quaternion-group", "", _quaternion_group, 0, 0),
+        NamedTensor("exterior", "N", exterior_algebra, 1, 1),
+        NamedTensor("dicke", "NxK", dicke_state, 2, 2),
+        NamedTensor("laderman", "I,J,...", laderman_products, 1, 23),
+        *(NamedTensor(family, "N", partial(lie_algebra, family), 1, 1) for family in FAMILIES),
+        *(
+            NamedTensor(f"{left}-{right}", "N", partial(structured_product, left, right), 1, 1)
+            for left, right in PAIRS
+        ),
     )
 }
 
@@ -99,7 +146,11 @@ def named_tensor(name: str) -> SparseTensor:
     name : str
         Such as ``matrices:2x3x4``, ``polynomials:3x3``, ``truncated:4``, ``modulo:1,0,1``,
         ``groups:6``, ``groups:2x3``, ``symmetric:3``, ``complex:``, ``quaternions:``,
-        ``triangular:3``, ``w:4``, ``ghz:3x2``, ``determinant:3`` or ``permanent:3``.
+        ``triangular:3``, ``w:4``, ``ghz:3x2``, ``determinant:3``, ``permanent:3``, ``dihedral:4``,
+        ``quaternion-group:``, ``exterior:3``, ``dicke:4x2``, ``laderman:1,6,7``, ``sl:3``,
+        ``gl:2``,
+        ``so:4``, ``heisenberg:3`` or, for products of structured matrices, ``upper-general:3`` or
+        ``skew-transpose:3`` (`structured_product`).
 
     Returns
     -------
@@ -154,5 +205,7 @@ def name_and_numbers(name: str) -> tuple[str, tuple[int, ...]]:
 
 
 def written() -> str:
-    """Return the forms of all names, for help."""
-    return ", ".join(f"{one.name}:{one.parameters}" for one in NAMED.values())
+    """Return the forms of all names, for help; those of structured products have one form."""
+    pairs = {f"{left}-{right}" for left, right in PAIRS}
+    forms = [f"{one.name}:{one.parameters}" for one in NAMED.values() if one.name not in pairs]
+    return f"{', '.join(forms)}, or a product such as upper-general:N or skew-transpose:N"

@@ -72,6 +72,56 @@ def symmetric_group(n: int) -> NDArray[np.int64]:
     return np.array(table, np.int64)
 
 
+def dihedral_group(n: int) -> NDArray[np.int64]:
+    """Table of the group of the 2 n symmetries of a regular polygon with n corners.
+
+    Parameters
+    ----------
+    n : int
+        Number of corners.
+
+    Returns
+    -------
+    ndarray of int64, shape (2 n, 2 n)
+        Number of the product of elements g and h, at (g, h); the first n are rotations.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `n` isn't an integer from 1 to 512.
+
+    Examples
+    --------
+    >>> dihedral_group(1).tolist()
+    [[0, 1], [1, 0]]
+    """
+    n = require_integer("n", n, most=LARGEST_TABLE // 2)
+    flips, turns = np.divmod(np.arange(2 * n), n)
+    # a reflection turns what comes after it the other way
+    sign = 1 - 2 * flips[:, None]
+    return (turns[:, None] + sign * turns) % n + n * (flips[:, None] ^ flips)
+
+
+def quaternion_group() -> NDArray[np.int64]:
+    """Table of the group of the quaternions 1, -1, i, -i, j, -j, k, -k.
+
+    Returns
+    -------
+    ndarray of int64, shape (8, 8)
+        Number of the product of elements g and h, at (g, h).
+
+    Examples
+    --------
+    >>> quaternion_group()[2].tolist()
+    [2, 3, 1, 0, 6, 7, 5, 4]
+    """
+    unit, negative = np.divmod(np.arange(8), 2)
+    # i i, j j, k k, j i, k j and i k are negative
+    signs = np.array([[0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]])
+    sign = negative[:, None] ^ negative ^ signs[unit[:, None], unit]
+    return 2 * (unit[:, None] ^ unit) + sign
+
+
 def product_group(*tables: ArrayLike) -> NDArray[np.int64]:
     """Table of the direct product of groups.
 

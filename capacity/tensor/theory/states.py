@@ -11,6 +11,8 @@ from capacity.tensor.coordinates import LARGEST_ORDER
 from capacity.tensor.dense import from_coo
 from capacity.tensor.sparse import SparseTensor
 
+# 184,756 entries
+LARGEST_DICKE = 20
 # 9! entries take 29 MB
 LARGEST_DETERMINANT = 9
 
@@ -46,6 +48,43 @@ def w_state(n: int) -> SparseTensor:
     """
     n = require_integer("n", n, most=LARGEST_ORDER)
     return from_coo(np.eye(n, dtype=np.int64), np.ones(n, np.int64), (2,) * n)
+
+
+def dicke_state(n: int, k: int) -> SparseTensor:
+    """Dicke state of n qubits with k excitations, without its factor of normalisation.
+
+    Parameters
+    ----------
+    n : int
+        Order.
+    k : int
+        Number of indices 1; with k = 1 it is `w_state`.
+
+    Returns
+    -------
+    SparseTensor, shape (2, ..., 2)
+        Ones at the places with k indices 1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Unless `n` is an integer from 1 to 20, and `k` one from 1 to `n`.
+
+    References
+    ----------
+    R. H. Dicke, Coherence in spontaneous radiation processes, Phys. Rev. 93, 1954.
+
+    Examples
+    --------
+    >>> dicke_state(3, 2).indices.tolist()
+    [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    """
+    n = require_integer("n", n, most=LARGEST_DICKE)
+    k = require_integer("k", k, most=n)
+    ones = list(itertools.combinations(range(n), k))
+    places = np.zeros((len(ones), n), np.int64)
+    np.put_along_axis(places, np.array(ones), 1, axis=1)
+    return from_coo(places, np.ones(len(ones), np.int64), (2,) * n)
 
 
 def ghz_state(n: int, levels: int = 2) -> SparseTensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +53,7 @@ def lie_algebra(family: str, n: int) -> SparseTensor:
     return from_dense(brackets[:, :, list(rows), list(columns)])
 
 
-def _places(family: str, n: int) -> Sequence[tuple[int, int]]:
+def _places(family: str, n: int) -> list[tuple[int, ...]]:
     """Places of a matrix of the algebra that are its coordinates in the basis."""
     every = itertools.product(range(n), repeat=2)
     if family == "sl":

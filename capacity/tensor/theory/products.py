@@ -115,7 +115,7 @@ def structured_product(left: str, right: str, n: int) -> SparseTensor:
     Raises
     ------
     InvalidArgumentError
-        If there is no such structure, or `n` isn't an integer from 1 to 12.
+        If there is no such structure, or `n` isn't an integer from 1 to 12, or from 2 for 'skew'.
 
     References
     ----------
@@ -131,7 +131,9 @@ def structured_product(left: str, right: str, n: int) -> SparseTensor:
     """
     require_choice("`left`", left, STRUCTURES)
     require_choice("`right`", right, [*STRUCTURES, "transpose"])
-    n = require_integer("n", n, most=LARGEST_STRUCTURED)
+    # a skew-symmetric matrix has a free entry from two rows on
+    least = 2 if "skew" in (left, right) else 1
+    n = require_integer("n", n, least=least, most=LARGEST_STRUCTURED)
     X = _free(left, n)
     if right != "transpose":
         product = np.einsum("aij,bjk->abik", X, _free(right, n))
@@ -178,6 +180,7 @@ def laderman_products(*numbers: int) -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (9, 9, 9)
+        Entries of matrices are numbered by rows.
 
     Raises
     ------

@@ -68,6 +68,7 @@ html_theme = "furo"
 html_title = f"capacity {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["sort.js"]
 html_extra_path = ["_root"]
 html_show_copyright = False
 html_theme_options = {

@@ -34,6 +34,7 @@ EXPERIMENTS = {
     "formats": "experiments.bits.formats",
     "completion": "experiments.completion.run",
     "atlas": "experiments.atlas.run",
+    "optimal": "experiments.optimal.run",
     "dimension_least": "experiments.dimension.least",
     "dimension_held_out": "experiments.dimension.held_out",
 }

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ PAGES = (
     "effective_attention/README.md",
     "decomposition/README.md",
     "atlas/README.md",
+    "optimal/README.md",
     "dimension/README.md",
     "size/README.md",
     "bits/README.md",
@@ -100,7 +102,7 @@ def rendered(page: str) -> str:
         loader=FileSystemLoader(HERE), undefined=StrictUndefined, keep_trailing_newline=True,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"num": num, "ci": ci, "pct": pct, "pct_ci": pct_ci}
+    environment.filters |= {"num": num, "ci": ci, "pct": pct, "pct_ci": pct_ci, "ends": ends}
     environment.globals |= {**conclusions(), "plan": _plan()}
     environment.globals["claims"] = claims_of(folder, environment)
     note = f"<!-- Written by `python -m experiments --plot` from {Path(page).name}.j2. -->\n"
@@ -137,6 +139,12 @@ def num(found: Any, digits: int = 2) -> str:
     if not isinstance(value, int | float):
         raise ValueError(f"A page asks for a number, and gets {found!r:.60}.")
     return f"{value:,.{digits}f}"
+
+
+def ends(interval: Sequence[int]) -> str:
+    """Both ends of an interval of integers, [7, 8], or the number that both are."""
+    low, high = interval
+    return num(low, 0) if low == high else f"[{num(low, 0)}, {num(high, 0)}]"
 
 
 def ci(found: Any, digits: int = 2) -> str:

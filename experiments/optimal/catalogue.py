@@ -40,8 +40,8 @@ NINE = "laderman:1,6,7,8,9,11,12,13,15"
 
 def families() -> dict[str, list[str]]:
     """Names of tensors by family, in the order of the page."""
-    # X Y and its transpose have the same rank, and so have upper and lower triangular matrices, whose
-    # rows and columns are reversed: of such products one is here
+    # X Y and its transpose have the same rank, and so have upper and lower triangular matrices, the
+    # rows and columns of which are reversed: of such products one is here
     mirror = {"upper": "lower", "lower": "upper"}
     pairs: list[str] = []
     every = itertools.product(STRUCTURES, repeat=2)

@@ -5,7 +5,7 @@
     python -m experiments.optimal.export FOLDER
 
 Catalogues of schemes have upper ends alone. Here each tensor has the certified interval of its rank
-over the real numbers, which `standard` finds from a published scheme where one is at hand, with the
+over the real numbers, which `standard` finds from a published scheme where there is one, with the
 certificates of both ends, and what these prove over the rational and the complex numbers and of the
 border rank. A scheme is *proved optimal* if both ends meet. `export` writes certificates and
 schemes into files.

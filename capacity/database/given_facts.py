@@ -67,12 +67,12 @@ def as_database(
 
         * a `Database`, which is returned as it is;
         * a path, a list of paths, or a binary file, which `load` reads;
-        * a DataFrame of pandas, with what `from_pandas` says of its columns; a table of Arrow, as
-          pyarrow, polars and DuckDB give it;
+        * a DataFrame of pandas, whose columns `from_pandas` describes; a table of Arrow, as
+          pyarrow, polars and DuckDB return it;
         * a graph of rdflib (``Graph``, ``Dataset``), of networkx, or a ``Store`` of pyoxigraph;
         * a ``TriplesFactory`` of PyKEEN, or one of its data sets, whose training facts count;
-        * an array of numpy or torch with a row a fact and three columns, of text or of integers;
-          or one of zeros and ones with three modes, as `from_numpy` has it;
+        * an array of numpy or torch with one row per fact and three columns, of text or of
+          integers; or one of zeros and ones with three modes, as `from_numpy` has it;
         * an iterable of (subject, predicate, object).
 
         Integers become labels: 7 is ``"7"``.
@@ -167,7 +167,7 @@ def register_database_converter(converter: Converter) -> None:
     Parameters
     ----------
     converter : Converter
-        The kind, and a function that makes of an object a database, or something else that
+        The kind, and a function that converts an object to a database, or to something else that
         `as_database` takes. It is asked before those of the library.
 
     Raises

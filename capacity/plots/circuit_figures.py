@@ -53,7 +53,7 @@ def plot_circuits(
     layer : AttentionLayer
         Layer without norm, bias or positions, with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
-        Database that names the tokens, and tells subjects, predicates and objects.
+        Database that names the tokens: subjects, predicates and objects.
     tokens : iterable of Term or str, optional
         The tokens to show, by names that `Database` knows; all of them if omitted.
     title : str, optional

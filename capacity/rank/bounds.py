@@ -13,7 +13,7 @@ slices is never larger. On multi-valued ones that equality fails: the count is s
 but the slice ranks can be far smaller.
 
 A tensor of another order n is the sum of its matrix slices: fix the indices of n - 2 modes, in any
-of the ways to choose these modes. The analogue of the paper's count for facts of any arity stands
+of the ways to choose these modes. The analogue of the paper's count for facts of any arity is
 below.
 
 All ranks are exact, over the rationals, and computed from the sparse entries

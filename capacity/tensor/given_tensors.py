@@ -131,8 +131,8 @@ def register_tensor_converter(converter: Converter) -> None:
     Parameters
     ----------
     converter : Converter
-        The kind, and a function that makes of an object an array, a `SparseTensor`, or something
-        else that `as_tensor` takes. It is asked before those of the library.
+        The kind, and a function that converts an object to an array, to a `SparseTensor`, or to
+        something else that `as_tensor` takes. It is asked before those of the library.
 
     Raises
     ------

@@ -31,7 +31,7 @@ class KnownDatabase:
     rank : int
         Rank over the reals.
     effective_rank : int or None
-        Effective rank over the reals; None where no theorem gives it.
+        Effective rank over the reals; None where no theorem proves it.
     why : str
         The theorems.
     """
@@ -54,7 +54,7 @@ class KnownEffectiveRank:
     effective_rank : int
         Effective rank over the reals.
     rank : int or None
-        Rank over the reals; None where no theorem gives it.
+        Rank over the reals; None where no theorem proves it.
     why : str
         The theorems.
     """

@@ -74,7 +74,7 @@ def integer_tensors_of_known_rank(
 
     They are made of a tensor of `KNOWN_RANKS` by what doesn't change the rank: permuting modes,
     unimodular changes of basis, factors, and more slices that are combinations of others; and by
-    what changes it as a theorem says: direct sums with diagonal tensors, and for order three with
+    what changes it as a theorem states: direct sums with diagonal tensors, and for order three with
     tensors with a side of at most two (Jaja, Takche 1986).
 
     Parameters

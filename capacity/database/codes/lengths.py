@@ -2,7 +2,8 @@
 
 *Minimum description length* (Rissanen 1978): facts are as large as the shortest text from which
 they can be decoded. The code here knows subjects, predicates, objects and their numbers, and no
-rule by which facts were made. It has two parts: which code each predicate has, and what that says.
+rule by which facts were made. It has two parts: which code each predicate has, and the text in that
+code.
 
 References
 ----------
@@ -145,7 +146,7 @@ class DescriptionLength:
     classes : int
         Number of classes of subjects; 0 if no class is used.
     class_bits : float
-        Part that tells the class of each subject.
+        Part that encodes the class of each subject.
     predicates : tuple of PredicateCode
         A code for each predicate, in the order of `Database.predicates`. Where several choices have
         the least total, these are those of one of them.

@@ -8,7 +8,7 @@ a rank bound, and only the first is one:
 * Equation (9), d_model + n_heads d_head_vo <= rank(L), is the paper's *assumption* about trained
   layers ("we feel it is reasonable to assume"). The paper's figures and this project's tables call
   it the *layer rank bound*. It can exceed the proven upper bound: with d_model = 2, 4 heads,
-  d_head_vo = 2 and 2 predicates it gives 10, where rank(L) <= 4.
+  d_head_vo = 2 and 2 predicates it is 10, where rank(L) <= 4.
 
 References
 ----------
@@ -263,7 +263,7 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
 
     Examples
     --------
-    Equation (9) gives 10 for these sizes:
+    Equation (9) is 10 for these sizes:
 
     >>> layer_rank_upper(LayerConfig(2, 4, 1, 2), (9, 2, 9))
     4

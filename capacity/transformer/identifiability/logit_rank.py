@@ -1,6 +1,6 @@
 """P4: attention must come from logits of rank at most d_head_qk, which most attention does not.
 
-Attention A with A T = H is *unidentifiable* if some other A + A~ gives the same output. For softmax
+Attention A with A T = H is *unidentifiable* if some other A + A~ has the same output. For softmax
 the conditions on A~ are (Bhardwaj et al. 2021, section 3.2.2)
 
     A + A~ >= 0 (P1),    A~ T = 0 (P2),    A~ 1 = 0 (P3),
@@ -32,7 +32,7 @@ def p4_excess(n: int, d_head_qk: int, rank_simplex: int) -> int:
 
         r (2n - 1 - r) - n (rank[T, 1] - 1) > 0
 
-    then A is not unique under P1-P4: a continuum of other attention near A gives the same output.
+    then A is not unique under P1-P4: a continuum of other attention near A has the same output.
     This holds for all queries and keys but a set of measure zero. That A is locally unique
     otherwise is not proved: `p4_defect` decides it for given queries and keys, and agreed on all
     random ones.

@@ -164,7 +164,7 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
 
     c is a sum of fixed vectors with scalars that vary from token to token (Mickus et al. 2022,
     appendix B). The constants between two norms share one scalar, and the mean that a norm
-    subtracts has another. So N norms give at most 2N + 1 vectors if a bias precedes the first, and
+    subtracts has another. So N norms have at most 2N + 1 vectors if a bias precedes the first, and
     2N otherwise. The paper counts two for each sublayer, and omits the norm of BERT's embeddings.
 
     Parameters

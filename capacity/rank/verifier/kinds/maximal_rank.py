@@ -9,7 +9,7 @@ format                         largest rank        source
 =============================  ==================  ===============================================
 
 The proofs aren't repeated here: this is the one kind of argument that rests on theorems of others.
-It gives no decomposition.
+It yields no decomposition.
 
 References
 ----------

@@ -162,7 +162,7 @@ def facts_given(value: object, call: str, options: Mapping[str, Any] | None = No
 
 
 def register_database_converter(converter: Converter) -> None:
-    """Let every function of facts take objects of another kind.
+    """Register a converter, so that every function of facts accepts objects of another kind.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def register_database_converter(converter: Converter) -> None:
 
 
 def unregister_database_converter(name: str) -> Converter:
-    """Take the converter of a name from the list.
+    """Remove the converter of a name from the registry.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ from capacity.tensor.structure import connected_labels, unfolding_entries
 
 
 def joint_rank(graph: QueryGraph, *, spend: Spend = free) -> int:
-    """Rank of the subject unfolding beside the object unfolding, by entities that are shared.
+    """Compute the rank of the subject unfolding beside the object unfolding, by shared entities.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def one_way_facts(graph: QueryGraph) -> Indices:
 
 
 def asymmetric_relations(graph: QueryGraph) -> list[Obstruction]:
-    """A one-way fact of each relation that has one."""
+    """Find a one-way fact of each relation that has one."""
     facts = one_way_facts(graph)
     relations, first = np.unique(facts[:, 1], return_index=True)
     return [
@@ -101,7 +101,7 @@ def asymmetric_relations(graph: QueryGraph) -> list[Obstruction]:
 
 
 def one_way_paths(graph: QueryGraph) -> list[Obstruction]:
-    """A path of two one-way facts of each relation that has one."""
+    """Find a path of two one-way facts of each relation that has one."""
     facts = one_way_facts(graph)
     s, q, o = facts.T
     n = graph.n_entities
@@ -118,7 +118,7 @@ def one_way_paths(graph: QueryGraph) -> list[Obstruction]:
 
 
 def one_way_cycles(graph: QueryGraph) -> list[Obstruction]:
-    """A directed cycle of one-way facts of each relation that has one.
+    """Find a directed cycle of one-way facts of each relation that has one.
 
     Each is a shortest one through some entity. The time is linear in the facts.
     """

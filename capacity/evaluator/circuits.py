@@ -172,7 +172,7 @@ def pair_answer(
     *,
     most: int = 8,
 ) -> PairAnswer:
-    """Take apart what a layer computes after one pair: its attention, and the terms of the logits.
+    """Decompose what a layer computes after one pair: its attention, and the terms of the logits.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ ENTRY = 8
 
 
 def random_gate_facts(config: LayerConfig) -> int:
-    """Number of pairs that get any objects whatever at random gates, if the pairs allow it.
+    """Count the pairs that can have any objects at random gates, if the pairs allow it.
 
     (n_heads + 1) d_model, the largest value of `random_gate_rank`. Neither d_head_vo nor d_head_qk
     matters: with more of them no larger set of pairs can be given *every* assignment of objects.
@@ -124,7 +124,7 @@ def random_gate_facts(config: LayerConfig) -> int:
 
 
 def random_gate_rank(pairs: NDArray[np.integer], config: LayerConfig, *, seed: Seed = 0) -> int:
-    """Largest number of these pairs that get any objects whatever at random gates.
+    """Count the most of these pairs that can have any objects at random gates.
 
     It is the rank of F for almost all W_E, W_Q and W_K, and the number of pairs in the largest set
     that splits into n_heads + 1 sets of at most d_model pairs: one in which all predicates
@@ -204,7 +204,7 @@ ROUNDING = 1e-6
 
 
 def log2_assignments_held(config: LayerConfig, n_pairs: int, n_objects: int) -> float:
-    """Base-2 logarithm of an upper bound of the assignments of objects that can be held.
+    """Bound the base-2 logarithm of the number of assignments of objects that can be held.
 
     Of the ``n_objects ** n_pairs`` ways to assign an object to each of some pairs, no layer of this
     size with given W_E, W_Q and W_K holds more, by argmax and hence at any tau, however W_V, W_O
@@ -261,7 +261,7 @@ def log2_assignments_held(config: LayerConfig, n_pairs: int, n_objects: int) -> 
 
 
 def frozen_gates_most(config: LayerConfig, n_objects: int, share: float = 0.5) -> int:
-    """Largest number of pairs of which a share of all assignments of objects may still be held.
+    """Bound the number of pairs of which a share of all assignments of objects may still be held.
 
     An upper end: of more pairs, fewer than this share of databases with random objects can be held
     by training W_V, W_O and W_U, if W_E, W_Q and W_K don't depend on the objects. It is no

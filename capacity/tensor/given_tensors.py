@@ -126,7 +126,7 @@ def _holds_floats(tensor: Any) -> bool:
 
 
 def register_tensor_converter(converter: Converter) -> None:
-    """Let every function of tensors take objects of another kind.
+    """Register a converter, so that every function of tensors accepts objects of another kind.
 
     Parameters
     ----------

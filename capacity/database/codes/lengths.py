@@ -160,7 +160,7 @@ class DescriptionLength:
 
 
 def description_length(db: DatabaseLike) -> DescriptionLength:
-    """Length in bits of a code for the objects of a database, whose pairs are known.
+    """Compute the length in bits of a code for the objects of a database, whose pairs are known.
 
     The decoder knows which subjects have which predicates, and the numbers of tokens; it reads the
     object of each pair. The objects of each predicate have the cheapest of these codes:
@@ -236,7 +236,7 @@ def description_length(db: DatabaseLike) -> DescriptionLength:
 
 
 def object_entropy(db: DatabaseLike) -> float:
-    """Sum over predicates of the number of facts times the entropy of their objects, in bits.
+    """Sum, over predicates, the number of facts times the entropy of their objects, in bits.
 
     It is the length of all objects under a code that knows how often each predicate has each
     object, and no more.

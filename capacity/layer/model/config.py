@@ -180,7 +180,7 @@ class LayerConfig:
 
 
 def layer_rank_assumed(config: LayerConfig) -> int:
-    """Rank that the paper assumes a trained layer to reach, d_model + n_heads d_head_vo.
+    """Return the rank that the paper assumes for a trained layer, d_model + n_heads d_head_vo.
 
     Equation (9) of Wong 2025: an assumption about trained layers, not a theorem. Compare
     `layer_rank_upper`, a proven upper bound that can be smaller.
@@ -204,7 +204,7 @@ def layer_rank_assumed(config: LayerConfig) -> int:
 
 
 def layer_rank_upper_paper(config: LayerConfig, n_predicates: int) -> int:
-    """Upper bound of rank(L), d_model + n_heads d_head_vo |Q| (Wong 2025, Proposition 3.5).
+    """Bound rank(L) by d_model + n_heads d_head_vo |Q| (Wong 2025, Proposition 3.5).
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def layer_rank_upper_paper(config: LayerConfig, n_predicates: int) -> int:
 
 
 def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
-    """Upper bound of rank(L), never above Proposition 3.5.
+    """Compute an upper bound of rank(L), which is never above Proposition 3.5.
 
     With d = d_model, and K, Q, V for the numbers of subjects, predicates and objects, the least of
 

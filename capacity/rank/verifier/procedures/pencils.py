@@ -56,7 +56,7 @@ BLOCK = 100_000
 
 
 def pencil_rank(A: ArrayLike, B: ArrayLike) -> int:
-    """Rank over R of the tensor whose two slices are A and B.
+    """Compute the rank over R of the tensor whose two slices are A and B.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ LARGEST_TABLE = 2**10
 
 
 def cyclic_group(n: int) -> NDArray[np.int64]:
-    """Table of the group of integers modulo n under addition.
+    """Return the table of the group of integers modulo n under addition.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def cyclic_group(n: int) -> NDArray[np.int64]:
 
 
 def symmetric_group(n: int) -> NDArray[np.int64]:
-    """Table of the group of permutations of n things, in lexicographic order.
+    """Return the table of the group of permutations of n things, in lexicographic order.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def symmetric_group(n: int) -> NDArray[np.int64]:
 
 
 def product_group(*tables: ArrayLike) -> NDArray[np.int64]:
-    """Table of the direct product of groups.
+    """Return the table of the direct product of groups.
 
     Its group algebra is the Kronecker product of those of the groups.
 
@@ -148,7 +148,7 @@ LARGEST_DEGREE = 2**10
 
 
 def matrix_multiplication(n: int, m: int, p: int) -> SparseTensor:
-    """Tensor of the product of an n x m and an m x p matrix.
+    """Return the tensor of the product of an n x m and an m x p matrix.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def matrix_multiplication(n: int, m: int, p: int) -> SparseTensor:
 
 
 def polynomial_product(m: int, n: int) -> SparseTensor:
-    """Tensor of the product of polynomials with m and n coefficients.
+    """Return the tensor of the product of polynomials with m and n coefficients.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def polynomial_product(m: int, n: int) -> SparseTensor:
 
 
 def truncated_polynomials(n: int) -> SparseTensor:
-    """Tensor of the algebra R[x] / (x^n): products of polynomials whose degrees from n on vanish.
+    """Return the tensor of the algebra R[x] / (x^n), in which degrees from n on vanish.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def truncated_polynomials(n: int) -> SparseTensor:
 
 
 def polynomials_modulo(modulus: Sequence[int]) -> SparseTensor:
-    """Tensor of the algebra R[x] / (f), for a polynomial f with integer coefficients.
+    """Return the tensor of the algebra R[x] / (f), for a polynomial f with integer coefficients.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def polynomials_modulo(modulus: Sequence[int]) -> SparseTensor:
 
 
 def complex_numbers() -> SparseTensor:
-    """Tensor of the product of two complex numbers, given by real and imaginary parts.
+    """Return the tensor of the product of complex numbers, by their real and imaginary parts.
 
     Returns
     -------
@@ -304,7 +304,7 @@ def complex_numbers() -> SparseTensor:
 
 
 def quaternions() -> SparseTensor:
-    """Tensor of the product of two quaternions, in the basis 1, i, j, k.
+    """Return the tensor of the product of two quaternions, in the basis 1, i, j, k.
 
     Returns
     -------
@@ -324,7 +324,7 @@ def quaternions() -> SparseTensor:
 
 
 def triangular_matrices(n: int) -> SparseTensor:
-    """Tensor of the algebra of upper triangular n x n matrices.
+    """Return the tensor of the algebra of upper triangular n x n matrices.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def triangular_matrices(n: int) -> SparseTensor:
 
 
 def group_algebra(table: ArrayLike) -> SparseTensor:
-    """Tensor of the algebra of a finite group: the group's elements are the basis.
+    """Return the tensor of the algebra of a finite group, whose elements are the basis.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ LARGEST_DETERMINANT = 9
 
 
 def w_state(n: int) -> SparseTensor:
-    """W state of n qubits: the sum of the n simple tensors with a single 1 among zeros.
+    """Return the W state of n qubits: the sum of the n simple tensors with a single 1 among zeros.
 
     Its rank is n, and its border rank 2.
 
@@ -425,7 +425,7 @@ def w_state(n: int) -> SparseTensor:
 
 
 def ghz_state(n: int, levels: int = 2) -> SparseTensor:
-    """GHZ state, the diagonal tensor of ones: of order n and of rank `levels`.
+    """Return the GHZ state: the diagonal tensor of ones of order n, whose rank is `levels`.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ def ghz_state(n: int, levels: int = 2) -> SparseTensor:
 
 
 def determinant(n: int) -> SparseTensor:
-    """Determinant of an n x n matrix as a multilinear map of its rows (the Levi-Civita tensor).
+    """Return the determinant as a multilinear map of n rows, the Levi-Civita tensor.
 
     Parameters
     ----------
@@ -491,7 +491,7 @@ def determinant(n: int) -> SparseTensor:
 
 
 def permanent(n: int) -> SparseTensor:
-    """Permanent of an n x n matrix as a multilinear map of its rows.
+    """Return the permanent of an n x n matrix as a multilinear map of its rows.
 
     Parameters
     ----------

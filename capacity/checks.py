@@ -1,7 +1,7 @@
 """Checks of arguments: sizes, seeds and choices by name are refused with what must hold.
 
 A size of 10^9 is a typing error or an attack, and allocating its memory can end the process. So
-every size has a maximum, and the shapes of a model's weights are held against a memory budget
+every size has a maximum, and the shapes of a model's weights are compared with a memory budget
 before any weight is made. A choice that there isn't is refused with the nearest one. This module
 needs no torch.
 """

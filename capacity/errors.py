@@ -1,6 +1,6 @@
 """Exceptions and warnings of the library.
 
-A message says what must hold, what was given, and what to do. All errors that a user can fix
+A message states what must hold, what was passed, and what to do. All errors that a user can fix
 derive from `CapacityError`, so that one ``except`` clause catches them, and also from the built-in
 exception of their kind.
 

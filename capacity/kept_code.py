@@ -62,7 +62,7 @@ def is_kept(source: Path, function: str) -> bool:
     """Return True if compiled code of a function is on disk.
 
     It may be for arguments of other types, another processor or another version of numba, which
-    only numba can tell: then the function is compiled once where Python was thought to be slower.
+    only numba can check: then the function is compiled once where Python was thought to be slower.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def lazy_names(
     need_torch : tuple of str
         Names that a star import, which loads every name, omits where torch isn't installed.
     elsewhere_as : mapping of str to str, optional
-        What to say for names that aren't there, such as those of commands.
+        Message for names that aren't there, such as those of commands.
     """
     said = elsewhere_as or {}
     rooms, inside, elsewhere = _stub(Path(file).with_suffix(".pyi"))

@@ -1,6 +1,6 @@
 """Limits of what is read from a file: the same options for every reader.
 
-A file of a few kilobytes can stand for gigabytes: compression, the dictionaries of Parquet, and
+A file of a few kilobytes can expand to gigabytes: compression, the dictionaries of Parquet, and
 prefixes write much in few bytes. So what a file may become is limited by what is stored of it, and
 a file that passes a limit is refused before it takes the memory. docs/trust.md has the limits of
 each reader in one table.

@@ -66,7 +66,7 @@ def abandoned(path: Path) -> Generator[bytes | None, None, None]:
     Yields
     ------
     bytes or None
-        How the file begins; None if it is in use, of somebody else, a link, or can't be told.
+        How the file begins; None if it is in use, of somebody else, a link, or can't be checked.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -309,9 +309,9 @@ def remove_parts(folder: Path, of: Callable[[str], bool], *, claimed: bool = Fal
     folder : Path
         Folder of the files.
     of : callable
-        Tells by the name of a file whether its temporary files are to go.
+        Returns, by the name of a file, whether its temporary files are to be removed.
     claimed : bool
-        True if other processes may be writing such files now, whose claims tell them apart.
+        True if other processes may be writing such files now, whose claims distinguish them.
 
     Returns
     -------

@@ -1,14 +1,17 @@
-"""Listed words are found in prose, and nowhere else; their numbers only fall."""
+"""Listed words are found in prose and nowhere else, and pages and help have none."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from capacity.cli import app
 from tests.oracles import ROOT
-from tools import check_pages
+from tools import check_docstrings, check_pages
 from tools.words import places, prose, text_of, words
 
 STYLE = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
@@ -58,25 +61,30 @@ def test_a_notebook_is_its_text_between_cells_of_code(tmp_path: Path) -> None:
     assert text_of(path) == "It\nsays."
 
 
-def test_first_lines_of_docstrings_are_looked_at(tmp_path: Path) -> None:
+def test_docstrings_are_read_without_their_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_docstrings, "ROOT", tmp_path)
     path = tmp_path / "a.py"
-    path.write_text('"""Module."""\n\n\ndef f():\n    """Tell it.\n\n    It says more.\n    """\n')
-    assert [(place.line, place.text) for place in check_pages.places_of(path)] == [(4, "Tell")]
+    path.write_text(
+        '"""Module."""\n\n\ndef f():\n    """Return it.\n\n    >>> f()\n    say\n\n'
+        '    It says `say`.\n    """\n    # say\n'
+    )
+    assert list(check_docstrings.of_files([path])) == [
+        "a.py:10: 'says': use print, show, state, contain, explain; mean"
+    ]
 
 
-def test_a_number_that_rises_is_refused() -> None:
-    most = {"pages": {"a.md": 2}}
-    assert list(check_pages.risen({"pages": {"a.md": 2}}, most)) == []
-    assert list(check_pages.risen({"pages": {}}, most)) == []
-    (sentence,) = check_pages.risen({"pages": {"a.md": 3}}, most)
-    assert sentence == "a.md: 3 words of tools/words.toml, and at most 2 are allowed"
-    # a page that isn't listed may have none
-    assert len(list(check_pages.risen({"pages": {"b.md": 1}}, most))) == 1
+def test_no_page_has_a_listed_word() -> None:
+    for path in check_pages.pages():
+        assert not [*places(text_of(path))], path
 
 
-def test_the_committed_numbers_are_as_the_tool_writes_them() -> None:
-    text = check_pages.LEFT.read_text(encoding="utf-8")
-    assert text == check_pages.as_toml(check_pages.ceilings())
+def test_no_help_of_a_command_has_a_listed_word() -> None:
+    commands: Any = typer.main.get_command(app)
+    for command in [commands, *commands.commands.values()]:
+        texts = [command.help, *(getattr(option, "help", "") for option in command.params)]
+        assert not [*places("\n\n".join(filter(None, texts)))], command.name
 
 
 def test_the_page_on_style_has_all_words_and_twenty_examples() -> None:

@@ -4,8 +4,7 @@
 
 * A summary is one line and a sentence or a noun phrase of the field; it doesn't begin with a word
   such as "What" or "Of", which leaves the thing itself unnamed.
-* Words of tools/words.toml with `code = true` are in no line. tools/check_pages.py counts the
-  others in first lines.
+* Words of tools/words.toml are in no docstring, and those with `code = true` in no line at all.
 * A public function has a summary, Parameters, Returns, Raises where it raises, and an example that
   runs; numpydoc's own rules hold for it.
 * Raises names the library's errors and not the built-in ones that they derive from.
@@ -28,7 +27,7 @@ from numpydoc.validate import validate
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.words import words  # noqa: E402
+from tools.words import places, without_examples, words  # noqa: E402
 
 ROOMS = ("", "tensor", "database", "rank", "layer", "evaluator", "sweep", "transformer", "plots",
          "report", "testing")  # fmt: skip
@@ -49,10 +48,10 @@ def of_files(paths: list[Path]) -> Iterator[str]:
             for word in refused:
                 if word.pattern.search(line):
                     yield f"{path.relative_to(ROOT)}:{number}: {word.word!r}: use {word.use}"
-        yield from _summaries(path, ast.parse(text))
+        yield from _docstrings(path, ast.parse(text))
 
 
-def _summaries(path: Path, tree: ast.Module) -> Iterator[str]:
+def _docstrings(path: Path, tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             continue
@@ -60,6 +59,9 @@ def _summaries(path: Path, tree: ast.Module) -> Iterator[str]:
         if text is None:
             continue
         where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+        for place in places(without_examples(text)):
+            line = node.body[0].lineno + place.line - 1
+            yield f"{path.relative_to(ROOT)}:{line}: {place.text!r}: use {place.word.use}"
         first = text.split()[0].strip(",:")
         if first in FIRST:
             yield f"{where}: the summary begins with {first!r}: {text.splitlines()[0]}"

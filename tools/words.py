@@ -29,6 +29,8 @@ NO_PROSE = [
     re.compile(r"\$(?!\s)[^$]{1,300}(?<!\s)\$"),
     re.compile(r'(?<!\w)"[^"]{1,400}"(?!\w)|“[^”]{1,400}”'),
 ]
+# of a docstring: from a prompt to an empty line, and the names of parameters
+EXAMPLE = re.compile(r"^[ ]*>>> .*?(?=\n[ ]*\n|\Z)|^[ ]*[\w, ]+(?= : )", re.DOTALL | re.MULTILINE)
 
 
 def pages_of_docs(root: Path = ROOT) -> list[Path]:
@@ -85,6 +87,11 @@ def text_of(path: Path) -> str:
         return text
     cells = json.loads(text)["cells"]
     return "\n\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "markdown")
+
+
+def without_examples(docstring: str) -> str:
+    """A docstring without examples, their output, and names; lines keep their numbers."""
+    return EXAMPLE.sub(lambda found: "\n" * found[0].count("\n"), docstring)
 
 
 def places(text: str) -> Iterator[Place]:

@@ -40,7 +40,8 @@ Cited = Annotated[
 MultiOption = Annotated[
     MultiPolicy | None,
     typer.Option(
-        help="Policy for (subject, predicate) pairs with several objects.", rich_help_panel=CHOOSING
+        help="What becomes of a (subject, predicate) pair with several objects.",
+        rich_help_panel=CHOOSING,
     ),
 ]
 FormatOption = Annotated[
@@ -54,8 +55,8 @@ FormatOption = Annotated[
 ]
 # the same for each command, whose defaults differ
 EFFORT_OPTION: Any = typer.Option(
-    help="How hard to search: quick, about 1 s on small databases, standard, 30 s, or thorough, "
-    "minutes.",
+    help="How hard to search. On small databases quick takes about 1 s, standard 30 s, and "
+    "thorough minutes.",
     rich_help_panel=SEARCH,
 )
 CERTIFICATE_OPTION: Any = typer.Option(
@@ -74,7 +75,7 @@ DeviceOption = Annotated[
 def seed_option(panel: str) -> Any:
     """Make the option of a seed, in a panel of the help."""
     return typer.Option(
-        help="Seed of what is random; the same seed gives the same result.",
+        help="Seed of the random numbers; the same seed yields the same result.",
         min=0,
         max=MAX_SEED,
         rich_help_panel=panel,

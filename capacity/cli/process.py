@@ -69,7 +69,8 @@ class Output:
 def standard_streams() -> Iterator[Output | None]:
     """Show as escapes what the encoding of a stream can't hold, until the context ends.
 
-    Standard error may be closed; what is said there goes nowhere then, and not to standard output.
+    Standard error may be closed; what is printed there is then lost, and doesn't go to standard
+    output.
 
     Yields
     ------

@@ -36,7 +36,7 @@ class _Option:
     type : type
         Type of its value on the command line.
     help, panel : str
-        Its line of help, and the panel that it stands in.
+        Its line of help, and the panel that it is in.
     default : object
         Value where it isn't given.
     completed : callable, optional
@@ -110,27 +110,28 @@ def _names(keyword: str, flag: str, what: str) -> _Option:
 _OPTIONS = (
     _Option(
         "graph", "graph", str | None,
-        "Graph of an RDF dataset: its IRI, prefixed or blank name, or default; by default the "
-        "union of all.",
+        "Graph of an RDF dataset: its IRI, its prefixed or blank name, or the word default. "
+        "Without it, the union of all graphs.",
         CHOOSING, completed=lambda: ("default", "union"),
     ),
     _Option(
         "annotations_of_facts", "annotations-of-facts", str | None,
-        "Triples about facts (RDF 1.2): keep, drop, order-4, order-5, or one's name.",
+        "What becomes of triples about facts (RDF 1.2): keep, drop, order-4, order-5, or the name "
+        "of one annotation.",
         CHOOSING, completed=lambda: ("keep", "drop", "order-4", "order-5"),
     ),
     _Option("base", "base", str | None, "IRI that relative IRIs of RDF are resolved against."),
     _Option(
         "contexts", "context", list[str] | None,
-        "IRI=FILE: a context of JSON-LD, and a file with a copy of it, or a JSON file of such; "
-        "repeatable.",
+        "IRI=FILE: the IRI of a JSON-LD context, and a file with a copy of it. Or a JSON file of "
+        "IRIs and files. Repeatable.",
         convert=_by_iri,
     ),
     _Option(
         "table", "table", str | None,
-        "Form of a table: long, a row a fact; n3, the same with N-Triples terms in the cells; "
-        "wide, a column a property; by default recognised, or refused. Of a DuckDB file the name "
-        "of a table.",
+        "Form of a table: long has one row per fact; n3 is the same with N-Triples terms in the "
+        "cells; wide has one column per property. By default the form is recognised, or the table "
+        "is refused. For a DuckDB file, the name of a table.",
         completed=lambda: get_args(TableForm),
     ),
     _Option(
@@ -144,25 +145,26 @@ _OPTIONS = (
     ),
     _Option(
         "comment", "comment", str | None,
-        "What lines of comments of a table begin with, such as #; they are no rows.",
+        "Beginning of the lines that are comments and no rows, such as #.",
     ),
     _Option(
         "split", "split", str | None,
-        "What stands between the values of a table's cell of several, such as a comma; each is a "
-        "fact.",
+        "Separator of the values of a cell that contains several, such as a comma. Each value is "
+        "a fact.",
     ),
     _Option(
         "skip_errors", "skip-errors", int | None,
-        "Most broken lines of N-Triples, N-Quads, TSV and CSV to omit, with a warning.",
+        "Largest number of broken lines of N-Triples, N-Quads, TSV or CSV to omit, with a "
+        "warning.",
         least=0,
     ),
-    _limit("max_bytes", "max-file-bytes", "Largest file to read, also as it decompresses, in bytes",
+    _limit("max_bytes", "max-file-bytes", "Largest size of a file, also decompressed, in bytes",
            "4 GiB"),
     _limit("max_growth", "max-growth",
-           "How many times its stored size a file may take, decompressed; 64 MiB are free", "250"),
-    _limit("max_rows", "max-rows", "Most rows, triples or entries of a file",
+           "Largest ratio of decompressed to stored size of a file; 64 MiB are free", "250"),
+    _limit("max_rows", "max-rows", "Largest number of rows, triples or entries of a file",
            "one for each stored byte, and at least 250,000"),
-    _limit("max_cells", "max-cells", "Most cells of a table, or places of an array",
+    _limit("max_cells", "max-cells", "Largest number of cells of a table, or of places of an array",
            "one for each stored byte, and at least 5,000,000"),
     _limit("max_term_bytes", "max-term-bytes", "Longest term to read, in bytes", "16 MiB"),
     _kind("schema", "schema", "rdf:type, RDFS, OWL and SHACL, and the lists that hang on them"),
@@ -170,14 +172,15 @@ _OPTIONS = (
     _kind("annotations", "annotations", "labels, comments and other annotations"),
     _kind("blank_nodes", "blank-nodes", "facts with blank nodes"),
     _names("predicates", "predicate",
-           "Keep this predicate alone: IRI, prefixed name, local name or label"),
-    _names("exclude", "exclude", "Drop this predicate, named in the same ways"),
-    _names("namespaces", "namespace", "Keep predicates in this namespace, or prefix"),
-    _names("types", "type", "Keep subjects of this class, by rdf:type"),
+           "Keep only this predicate, by its IRI, prefixed name, local name or label"),
+    _names("exclude", "exclude", "Drop this predicate, which is named in the same ways"),
+    _names("namespaces", "namespace", "Keep the predicates of this namespace, by IRI or prefix"),
+    _names("types", "type", "Keep the subjects of this class, by rdf:type"),
     _Option(
         "fold", "fold", list[str] | None,
-        "Before, fold syntax to facts: lists, restrictions of OWL, statements (nodes with "
-        "qualifiers), statements:order-5, or statements:QUALIFIER; with commas, or repeatable.",
+        "First convert syntax to facts: lists, restrictions (of OWL), statements (nodes with "
+        "qualifiers), statements:order-5, or statements:QUALIFIER. Separate several by commas. "
+        "Repeatable.",
         CHOOSING, completed=lambda: (*FOLDS, "statements:order-4", "statements:order-5"),
     ),
 )  # fmt: skip

@@ -62,7 +62,7 @@ def numbered(
 ) -> tuple[list[Term], NDArray[np.int64]]:
     """List the terms of rows in order of first occurrence, and the rows as indices into the list.
 
-    With `arity` None, the first row tells how many cells all rows have.
+    With `arity` None, all rows must have as many cells as the first.
 
     Raises
     ------

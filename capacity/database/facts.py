@@ -1,7 +1,7 @@
 """`Database`: a set of facts (subject, predicate, object) as integer tuples over vocabularies.
 
 A database is a partial function D: K x Q -> V, written as the 0/1 tensor D with D[k, q, v] = 1 for
-each fact (Wong 2025, section 2, equation (1)). Real knowledge graphs give several objects to one
+each fact (Wong 2025, section 2, equation (1)). Real knowledge graphs have several objects for one
 (k, q); such a database is *multi-valued*. Its tensor and rank are still defined; what needs a
 function, such as training, raises a `MultiValuedError`.
 
@@ -76,7 +76,7 @@ class Database(Columns):
     Notes
     -----
     Two databases are equal if they hold the same facts; all else may differ. A database is a
-    collection: it has a length, ``for s, p, o in db`` gives the terms of each fact, ``("Ada",
+    collection: it has a length, ``for s, p, o in db`` yields the terms of each fact, ``("Ada",
     "knows", "Alan") in db`` takes names as a lookup does, ``db[0]`` is a fact, ``db[:9]`` and
     ``db[mask]`` are databases, as are ``db | other`` and ``db & other``.
     What names subjects, predicates or triples raises an `InvalidArgumentError` unless the arity
@@ -246,7 +246,7 @@ class Database(Columns):
         ----------
         *key : Term, rdflib node, or str
             Subject and predicate; for another arity, a token for each column but the last. A str
-            stands for the label of that text, or for the only token with that text, short name,
+            denotes the label of that text, or the only token with that text, short name,
             local name, or label in the facts (``rdfs:label``, ``skos:prefLabel``).
 
         Raises
@@ -268,7 +268,7 @@ class Database(Columns):
         Returns
         -------
         Description
-            A row a predicate, the rank that each carries, what repeats, and advice.
+            One row per predicate, the rank of each, what repeats, and advice.
 
         Examples
         --------

@@ -72,7 +72,7 @@ def _by_role(
 ) -> tuple[tuple[NDArray[np.int32], ...], NDArray[np.int32]]:
     """Sort facts, without repetitions, as indices into the terms of each column.
 
-    One integer a fact sorts many times faster than rows do.
+    One integer per fact sorts many times faster than rows do.
     """
     arity = rows[0].shape[1]
     used = np.zeros((arity, len(terms)), bool)

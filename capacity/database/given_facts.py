@@ -67,12 +67,12 @@ def as_database(
 
         * a `Database`, which is returned as it is;
         * a path, a list of paths, or a binary file, which `load` reads;
-        * a DataFrame of pandas, with what `from_pandas` says of its columns; a table of Arrow, as
-          pyarrow, polars and DuckDB give it;
+        * a DataFrame of pandas, whose columns `from_pandas` describes; a table of Arrow, as
+          pyarrow, polars and DuckDB return it;
         * a graph of rdflib (``Graph``, ``Dataset``), of networkx, or a ``Store`` of pyoxigraph;
         * a ``TriplesFactory`` of PyKEEN, or one of its data sets, whose training facts count;
-        * an array of numpy or torch with a row a fact and three columns, of text or of integers;
-          or one of zeros and ones with three modes, as `from_numpy` has it;
+        * an array of numpy or torch with one row per fact and three columns, of text or of
+          integers; or one of zeros and ones with three modes, as `from_numpy` has it;
         * an iterable of (subject, predicate, object).
 
         Integers become labels: 7 is ``"7"``.
@@ -162,12 +162,12 @@ def facts_given(value: object, call: str, options: Mapping[str, Any] | None = No
 
 
 def register_database_converter(converter: Converter) -> None:
-    """Let every function of facts take objects of another kind.
+    """Register a converter, so that every function of facts accepts objects of another kind.
 
     Parameters
     ----------
     converter : Converter
-        The kind, and a function that makes of an object a database, or something else that
+        The kind, and a function that converts an object to a database, or to something else that
         `as_database` takes. It is asked before those of the library.
 
     Raises
@@ -194,7 +194,7 @@ def register_database_converter(converter: Converter) -> None:
 
 
 def unregister_database_converter(name: str) -> Converter:
-    """Take the converter of a name from the list.
+    """Remove the converter of a name from the registry.
 
     Parameters
     ----------

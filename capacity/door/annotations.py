@@ -1,8 +1,8 @@
 """Annotations of arguments: whether a value is of the type that one names, and in words.
 
 Annotations are texts, and may name classes that are imported for checks of types alone. Such a
-class is looked up where its module says, if it has been loaded; if not, no value is of it. What
-can't be told, such as a protocol, fits.
+class is looked up in its module, if that has been loaded; if not, no value is of it. A type that
+can't be checked, such as a protocol, fits.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def sign_changes(rows: Indices, columns: Indices, order: Indices, *, from_minus:
     order : ndarray of int64
         The columns, each once.
     from_minus : bool
-        Whether a 0 stands before each row, as at the origin of the curve; rows of ones alone then
+        Whether a 0 precedes each row, as at the origin of the curve; rows of ones alone then
         have one change.
 
     Returns
@@ -114,7 +114,7 @@ def seriated(
     from_minus : bool
         As for `sign_changes`.
     spend : callable
-        Is told the steps and bytes of the work before each part of it, and may refuse it.
+        Called with the steps and bytes of each part of the work before it, and may refuse it.
 
     Returns
     -------

@@ -67,7 +67,7 @@ def dimension(
     witness : bool
         Whether to look for a witness, which is a trained model, by torch; not for exact scores.
     progress : callable, optional
-        Told what is tried (`capacity.Progress`).
+        Called with what is tried (`capacity.Progress`).
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Counts and exact ranks, which follow from the facts, for the theorems about dimensions.
 
-Each is computed when it is first asked for, and says before what it takes. Nothing is searched but
+Each is computed when it is first asked for, and announces its costs before. Nothing is searched but
 orders of objects, subjects and relations, which need no trust: sign changes are counted along them.
 
 Among the ranks are the sizes of models whose scores are the facts themselves, 0 and 1. With H and E
@@ -38,14 +38,14 @@ from capacity.tensor.structure import connected_labels, unfolding_entries
 
 
 def joint_rank(graph: QueryGraph, *, spend: Spend = free) -> int:
-    """Rank of the subject unfolding beside the object unfolding, by entities that are shared.
+    """Compute the rank of the subject unfolding beside the object unfolding, by shared entities.
 
     Parameters
     ----------
     graph : QueryGraph
         The facts.
     spend : callable
-        Is told the steps and bytes of the work before each part of it, and may refuse it.
+        Called with the steps and bytes of each part of the work before it, and may refuse it.
 
     Returns
     -------
@@ -197,8 +197,8 @@ class Counts(ABC):
         """True if one dimension ranks all queries of one answer each; None if some have more.
 
         Each answer is then the largest or the smallest of the objects' numbers, so there are two
-        at most, and the sign of a_s b_q tells which: signs on the edges of a bipartite graph, which
-        are such products if and only if the graph is balanced (Harary 1953).
+        at most, and the sign of a_s b_q determines which: signs on the edges of a bipartite graph,
+        which are such products if and only if the graph is balanced (Harary 1953).
         """
         self._charge(2)
         graph = self.graph

@@ -10,7 +10,7 @@ size the vectors are:
 
 Proof. A query orders unordered pairs of entities: {s, o} above {s, o'} for each answer o and other
 o'. Symmetric scores exist if and only if these orders have no circle, for then any linear extension
-gives them. If (s, q, o) and (o, q, o') are one-way, the query at o has o' above s: {s, o} is below
+yields them. If (s, q, o) and (o, q, o') are one-way, the query at o has o' above s: {s, o} is below
 {o, o'}; along a cycle this returns to the start. Conversely take a circle of pairs, each above the
 next, which share the query's entity; a pair that is below in one query and above in the next is a
 fact in one direction alone, so that successive queries are at successive ends of one-way facts, and
@@ -22,7 +22,7 @@ the answers have 1 or 2, and all others 0. At one where they arrive and none lea
 (s, q, ?) have 2, all others at most 1; and likewise for (?, q, o).
 
 Checked against brute force in the tests. No source is known to the authors; Trouillon et al. (2016)
-and Kazemi and Poole (2018) note that symmetric scores can't tell a fact from its reverse.
+and Kazemi and Poole (2018) note that symmetric scores can't distinguish a fact from its reverse.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def one_way_facts(graph: QueryGraph) -> Indices:
 
 
 def asymmetric_relations(graph: QueryGraph) -> list[Obstruction]:
-    """A one-way fact of each relation that has one."""
+    """Find a one-way fact of each relation that has one."""
     facts = one_way_facts(graph)
     relations, first = np.unique(facts[:, 1], return_index=True)
     return [
@@ -101,7 +101,7 @@ def asymmetric_relations(graph: QueryGraph) -> list[Obstruction]:
 
 
 def one_way_paths(graph: QueryGraph) -> list[Obstruction]:
-    """A path of two one-way facts of each relation that has one."""
+    """Find a path of two one-way facts of each relation that has one."""
     facts = one_way_facts(graph)
     s, q, o = facts.T
     n = graph.n_entities
@@ -118,7 +118,7 @@ def one_way_paths(graph: QueryGraph) -> list[Obstruction]:
 
 
 def one_way_cycles(graph: QueryGraph) -> list[Obstruction]:
-    """A directed cycle of one-way facts of each relation that has one.
+    """Find a directed cycle of one-way facts of each relation that has one.
 
     Each is a shortest one through some entity. The time is linear in the facts.
     """

@@ -1,7 +1,7 @@
 """The data of proofs about dimensions, which anybody can check: models, and signs of scores.
 
 A `Witness` is a model whose integer factors do what was asked, so that its dimension is enough. The
-two proofs by signs, shattered points and a small norm, say that fewer dimensions aren't.
+two proofs by signs, shattered points and a small norm, prove that fewer dimensions aren't.
 """
 
 from __future__ import annotations

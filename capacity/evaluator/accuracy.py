@@ -81,7 +81,7 @@ class Accuracy:
         Parameters
         ----------
         tau : float, 'argmax' or 'argmax_paper'
-            Threshold on the probability; 0.5 stands for a probability above one half.
+            Threshold on the probability; 0.5 means a probability above one half.
 
         Raises
         ------
@@ -224,7 +224,7 @@ def memorises(layer: AttentionLayer, db: DatabaseLike, tau: Threshold) -> bool:
     db : Database, or what `as_database` takes
         Functional database.
     tau : float, 'argmax' or 'argmax_paper'
-        Threshold on the probability; 0.5 stands for a probability above one half.
+        Threshold on the probability; 0.5 means a probability above one half.
 
     Returns
     -------

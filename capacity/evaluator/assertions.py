@@ -7,7 +7,7 @@ by rank(L) is known.
 A layer trained on the facts of a database answers every pair of tokens, so it completes the tensor
 of the database. A triple (k, q, v) that it asserts is an *artefact* if the pair (k, q) has no
 object in the database, and *wrong* if the pair has another one. Some artefacts may turn out true:
-they are then generalisations, and only facts outside the database can tell.
+they are then generalisations, and only facts outside the database can show it.
 
 References
 ----------
@@ -64,7 +64,7 @@ def decoded_facts(
     -------
     Database or None
         The triples, over the tokens of `db`; an object can be any token. None if there are none. A
-        layer that tau-memorises gives `db` itself, unless `nonsense` is set.
+        layer that tau-memorises yields `db` itself, unless `nonsense` is set.
 
     Raises
     ------

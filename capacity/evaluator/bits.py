@@ -1,7 +1,7 @@
 """Bits of a database that a layer stores, in two conventions.
 
 The object of a fact (k, q) -> v could be any of the set V_q of objects that predicate q has in the
-database. Who knows V_q and nothing else needs log2 |V_q| bits to say which; who has the layer needs
+database. A code that uses only V_q needs log2 |V_q| bits for it. A code that uses the layer needs
 -log2 p(v | k, q), with its probability over all tokens. The difference,
 
     gain(k, q, v) = log2 |V_q| + log2 p(v | k, q),
@@ -10,7 +10,7 @@ is at most log2 |V_q|, is 0 if the layer knows V_q alone and spreads its probabi
 and is negative if it does worse. Two totals over the facts of a database are in use:
 
 * *averaged*: max(0, sum of gain), after Allen-Zhu & Li 2024, who put the average loss of a model
-  into a formula for the whole data set, so that facts that are told wrongly count against the
+  into a formula for the whole data set, so that facts that are recalled wrongly count against the
   others;
 * *clipped*: the sum of max(0, gain), after Morris et al. 2025, for whom what is memorised of a
   datum is a difference of two code lengths of which the second may choose the shorter code, so that
@@ -152,7 +152,7 @@ def stored_bits(layer: AttentionLayer, db: DatabaseLike) -> StoredBits:
 
     Examples
     --------
-    The predicate p has two objects, one bit a fact, and q has one:
+    The predicate p has two objects, one bit per fact, and q has one:
 
     >>> from capacity.layer import store_in_query_key
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])

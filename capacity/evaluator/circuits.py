@@ -45,7 +45,7 @@ def circuit_tables(
     layer : AttentionLayer
         Layer without norm, bias or positions, with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
-        Database that names the tokens, and tells subjects, predicates and objects.
+        Database that names the tokens: subjects, predicates and objects.
     tokens : iterable of Term or str, optional
         The tokens to keep, by names that `Database` knows; all of them if omitted.
 
@@ -172,7 +172,7 @@ def pair_answer(
     *,
     most: int = 8,
 ) -> PairAnswer:
-    """Take apart what a layer computes after one pair: its attention, and the terms of the logits.
+    """Decompose what a layer computes after one pair: its attention, and the terms of the logits.
 
     Parameters
     ----------

@@ -28,7 +28,8 @@ def accuracy_column(tau: Threshold) -> str:
     Parameters
     ----------
     tau : float, 'argmax' or 'argmax_paper'
-        Threshold on the probability; for 0.5, which gives ``accuracy_p50``, it must be exceeded.
+        Threshold on the probability; for 0.5, whose column is ``accuracy_p50``, it must be
+        exceeded.
 
     Returns
     -------

@@ -158,7 +158,7 @@ def term_accuracy(
         One row per nonempty subset of terms: a boolean column per term, ``accuracy_argmax``,
         ``accuracy_p50`` (a probability above one half) and a column for each tau
         (`accuracy_column`). The row with all terms has the accuracies of the layer in float64; in
-        float32, ties can give it others.
+        float32, ties can lead to others.
 
     Raises
     ------

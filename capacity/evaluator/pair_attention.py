@@ -2,7 +2,7 @@
 
 A head attends from the predicate to the subject and to itself, in shares that sum to one, so that
 its attention at a pair (k, q) is one number. `capacity.evaluator.logit_terms` has the sum
-of a layer's logits in which it stands.
+of a layer's logits that contains it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ numbers separate the scale from the order of the logits:
 
 * the *margin* of a fact, z_v less the largest other logit, is positive if and only if v is the
   unique argmax;
-* the *smallest scale* of a layer at tau is the least c at which softmax(c z) gives every object a
+* the *smallest scale* of a layer at tau is the least c at which softmax(c z) has for every object a
   probability of at least tau. It is finite if and only if all margins are positive. If it is at
   most 1, the layer tau-memorises as it is; its logarithm measures how far the scale alone falls
   short, or exceeds. Logits k times as large have margins k times as large and a smallest scale k

@@ -19,7 +19,7 @@ If a vector can't be reconstructed, M is made dense, and its rank is taken modul
 where H bounds the (r+1)-minors of M for r = max rank_p so far. Proof: a minor that vanishes over Q
 vanishes modulo p, so rank_p <= rank_Q for every p. If rank_Q > r, some (r+1)-minor m is nonzero;
 it vanishes modulo each of the primes, so their product divides it, and |m| >= product > H >= |m|,
-a contradiction. Hadamard's inequality gives H: the product of the r + 1 largest Euclidean row
+a contradiction. Hadamard's inequality proves H: the product of the r + 1 largest Euclidean row
 norms.
 
 References
@@ -97,7 +97,7 @@ def block_basis(
     minor : bool
         True to find the rows and columns of a nonsingular submatrix too.
     spend : callable
-        Is told the steps and bytes of the work before each part of it, and may refuse it.
+        Called with the steps and bytes of each part of the work before it, and may refuse it.
 
     Returns
     -------

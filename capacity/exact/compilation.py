@@ -2,10 +2,10 @@
 
 A kernel is a plain function of scalars, one-dimensional arrays and a generator, in the subset of
 Python that numba compiles. Python itself computes the same result, from lists, some hundred times
-more slowly. As with skis, which can be rented or bought, a process goes on in Python until that has
-taken about half as long as the import would, or the compilation where nothing compiled is kept on
-disk, and compiles from then on: little is lost if it ends soon, and little if it doesn't. Results
-don't depend on the choice.
+more slowly. As with skis, which can be rented or bought, a process continues in Python until that
+has taken about half as long as the import would, or the compilation where nothing compiled is kept
+on disk, and compiles from then on: little is lost if it ends soon, and little if it doesn't.
+Results don't depend on the choice.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def eliminate(
     rows, columns, values : ndarray of int64, shape (n_entries,)
         Positions of the nonzero entries, each position once, and the entries.
     spend : callable
-        Is told the steps and bytes of the work before each part of it, and may refuse it.
+        Called with the steps and bytes of each part of the work before it, and may refuse it.
 
     Returns
     -------

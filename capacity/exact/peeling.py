@@ -81,7 +81,7 @@ def reduce(
     values : ndarray of int64, optional
         Nonzero entries; all ones if omitted.
     spend : callable
-        Is told the steps and bytes of the work before each part of it, and may refuse it.
+        Called with the steps and bytes of each part of the work before it, and may refuse it.
 
     Returns
     -------

@@ -22,7 +22,7 @@ from capacity.tensor.structure import stacked_slice_entries
 
 
 def matrix_rank(matrix: ArrayLike) -> int:
-    """Exact rank over the rationals of a dense integer matrix.
+    """Compute the exact rank over the rationals of a dense integer matrix.
 
     Parameters
     ----------

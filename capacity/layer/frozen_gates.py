@@ -21,28 +21,28 @@ more, only if it has. Subtract the columns of e_q from those of each head: the r
   along a ray t W_QK they are sigmoid(t theta) with numbers theta between which no integer relation
   holds, and such functions of t are algebraically independent.
 
-**The layer that gives them, with gates that are drawn at random.** Object v is encoded as a number
+**The layer that holds them, with gates that are drawn at random.** Object v is encoded as a number
 s_v between 0 and 1. For a vector c with e_q . c > 0 for all predicates q, and another one b, let
 object v have the logits x . w_v with
 
     w_v = 2 s_v b - s_v^2 c,    and w = -4 c for every token that is no object.
 
-A residual stream with x . b = s x . c and x . c > 0 gives them the value x . c (2 s_v s - s_v^2) =
-x . c (s^2 - (s_v - s)^2), which is largest at s_v = s. The heads write along one vector o with o .
-b = 1 and o . c = 0, so that x . c = e_q . c stays, and
+A residual stream with x . b = s x . c and x . c > 0 has for them the value x . c (2 s_v s - s_v^2)
+= x . c (s^2 - (s_v - s)^2), which is largest at s_v = s. The heads write along one vector o with
+o . b = 1 and o . c = 0, so that x . c = e_q . c stays, and
 
     x . b = e_q . b + sum_h psi_h . u_h,    where W_V^h W_O^h = u_h o.
 
 So b and the u_h solve linear equations, one for each fact, with the matrix F. One dimension of
 values is enough, and more are left zero.
 
-**An upper end: the share of all assignments of objects that can be held at most.** Give N pairs one
-of V objects each: there are V^N assignments. Whatever other tokens compete, an assignment is held
-only if each pair's object has the largest logit of the V. With gates and embeddings fixed, the
-differences of two logits at a pair, M = N V (V - 1) / 2 of them, are polynomials in the weights; a
-common vector is taken off the columns of W_U, so that V - 1 are left. Different assignments that
-are held have different signs of the differences. So there are no more of them than of sign vectors,
-which are counted with d = d_model, m = V - 1 and H heads
+**An upper end: the share of all assignments of objects that can be held at most.** Assign to N
+pairs one of V objects each: there are V^N assignments. Whatever other tokens compete, an assignment
+is held only if each pair's object has the largest logit of the V. With gates and embeddings fixed,
+the differences of two logits at a pair, M = N V (V - 1) / 2 of them, are polynomials in the
+weights; a common vector is taken off the columns of W_U, so that V - 1 are left. Different
+assignments that are held have different signs of the differences. So there are no more of them than
+of sign vectors, which are counted with d = d_model, m = V - 1 and H heads
 
 * in the numbers z = F y, F as above: M hyperplanes in P = min(N, (H + 1) d) m dimensions,
   hence at most 2 sum_{k < P} binomial(M - 1, k) (Cover 1965);
@@ -92,7 +92,7 @@ ENTRY = 8
 
 
 def random_gate_facts(config: LayerConfig) -> int:
-    """Number of pairs that get any objects whatever at random gates, if the pairs allow it.
+    """Count the pairs that can have any objects at random gates, if the pairs allow it.
 
     (n_heads + 1) d_model, the largest value of `random_gate_rank`. Neither d_head_vo nor d_head_qk
     matters: with more of them no larger set of pairs can be given *every* assignment of objects.
@@ -124,7 +124,7 @@ def random_gate_facts(config: LayerConfig) -> int:
 
 
 def random_gate_rank(pairs: NDArray[np.integer], config: LayerConfig, *, seed: Seed = 0) -> int:
-    """Largest number of these pairs that get any objects whatever at random gates.
+    """Count the most of these pairs that can have any objects at random gates.
 
     It is the rank of F for almost all W_E, W_Q and W_K, and the number of pairs in the largest set
     that splits into n_heads + 1 sets of at most d_model pairs: one in which all predicates
@@ -204,12 +204,12 @@ ROUNDING = 1e-6
 
 
 def log2_assignments_held(config: LayerConfig, n_pairs: int, n_objects: int) -> float:
-    """Base-2 logarithm of an upper bound of the assignments of objects that can be held.
+    """Bound the base-2 logarithm of the number of assignments of objects that can be held.
 
-    Of the ``n_objects ** n_pairs`` ways to give each of some pairs an object, no layer of this size
-    with given W_E, W_Q and W_K holds more, by argmax and hence at any tau, however W_V, W_O and W_U
-    are trained. So random objects are held with at most this count's share of all, and with k draws
-    of the gates at most k times that.
+    Of the ``n_objects ** n_pairs`` ways to assign an object to each of some pairs, no layer of this
+    size with given W_E, W_Q and W_K holds more, by argmax and hence at any tau, however W_V, W_O
+    and W_U are trained. So random objects are held with at most this count's share of all, and with
+    k draws of the gates at most k times that.
 
     For two objects, and pairs that are independent as far as their number allows, it is exact.
 
@@ -261,12 +261,12 @@ def log2_assignments_held(config: LayerConfig, n_pairs: int, n_objects: int) -> 
 
 
 def frozen_gates_most(config: LayerConfig, n_objects: int, share: float = 0.5) -> int:
-    """Largest number of pairs of which a share of all assignments of objects may still be held.
+    """Bound the number of pairs of which a share of all assignments of objects may still be held.
 
     An upper end: of more pairs, fewer than this share of databases with random objects can be held
-    by training W_V, W_O and W_U, if W_E, W_Q and W_K don't depend on the objects. It says nothing
-    of layers whose W_E is trained, and little of databases whose objects are many: a layer
-    has d_model weights in W_U for each, so that the bound exceeds d_model (n_objects - 1).
+    by training W_V, W_O and W_U, if W_E, W_Q and W_K don't depend on the objects. It is no
+    statement about layers whose W_E is trained, and a weak one for databases with many objects: a
+    layer has d_model weights in W_U for each, so that the bound exceeds d_model (n_objects - 1).
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def train_many(
         trains all layers together, and the others mostly hold Python's global lock.
     starts : int
         Largest number of starts of each layer. The first has the layer's weights. Each further one
-        draws all weights anew from the task's seed, but those that require no gradient, such as an
+        draws all weights again from the task's seed, but those that require no gradient, such as an
         embedding that is given; what the recipe freezes is part of the draw.
     until : {'all', 'held'}
         'held': no further start of a layer after the first that holds its database.

@@ -1,7 +1,8 @@
 """`PackedLayers`: the weights of many layers in one tensor, which moves in one copy.
 
-On a GPU a copy costs the host about ten microseconds, however little it moves. A sweep of thousands
-of small layers, each with six weights, would spend more time on copies than the GPU on training.
+On a GPU every copy takes the host about ten microseconds, however little it moves. A sweep of
+thousands of small layers, each with six weights, would spend more time on copies than the GPU on
+training.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from capacity.layer.model.attention_layer import AttentionLayer
 
-# cells that a horizontal scale of colours needs, and its share of the room below a matrix
-SCALE, BAR_HIGH = 6, 0.05
+# cells that the two scales of colours need, across and down, and the share that each is high
+SCALE, ROOM, BAR_HIGH = 4, 3, 0.1
 # inches of a character of a name
 LETTER = 0.062
 _CHOOSE = "Choose some tokens: `tokens` takes their names."
@@ -46,14 +46,15 @@ def plot_circuits(
     """Draw the circuits W_EU, W_QK and W_VO of each head, labelled by tokens.
 
     A predicate q attends to subject k by the difference of two scores in its row of W_QK, at k and
-    at q. What it attends to, k and q, adds its row of W_VO to the logits, and q its row of W_EU.
+    at q. Each token that it attends to, k and q, adds its row of W_VO to the logits, and q adds its
+    row of W_EU.
 
     Parameters
     ----------
     layer : AttentionLayer
         Layer without norm, bias or positions, with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
-        Database that names the tokens, and tells subjects, predicates and objects.
+        Database that names the tokens: subjects, predicates and objects.
     tokens : iterable of Term or str, optional
         The tokens to show, by names that `Database` knows; all of them if omitted.
     title : str, optional
@@ -83,8 +84,10 @@ def plot_circuits(
 
     Notes
     -----
-    Scores have one scale of colours, and what is added to logits, W_EU and W_VO, another. To draw
-    a circuit into a panel of yours, see `capacity.evaluator.circuit_tables` and `draw_matrix`.
+    Scores have one scale of colours, and what is added to logits, W_EU and W_VO, another. W_EU and
+    W_VO are drawn transposed, with one row per object, so that W_QK and W_VO have the same columns.
+    To draw a circuit into a panel of yours, see `capacity.evaluator.circuit_tables` and
+    `draw_matrix`.
 
     Examples
     --------
@@ -93,7 +96,7 @@ def plot_circuits(
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> figure = plot_circuits(store_in_value_output(db), db)
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
-    ['W_EU', 'W_QK, head 0', 'W_VO, head 0']
+    ['W_QK, head 0', 'W_EU', 'W_VO, head 0']
     """
     require_packages("plot_circuits", ("matplotlib", "seaborn"), "plots")
     if path is not None:
@@ -102,11 +105,12 @@ def plot_circuits(
     require_legible(tables, _CHOOSE)
     n_heads, (n_asking, n_objects) = layer.config.n_heads, tables["W_EU"].shape
     n_attended = len(tables["W_VO 0"])
-    # below W_EU there is room for the scales of the colours
-    widths = [max(n_objects, SCALE), *[max(n_attended, n_objects)] * n_heads]
-    heights = [n_asking, n_attended]
     scores = [tables[f"W_QK {h}"] for h in range(n_heads)]
-    logits = [tables["W_EU"], *(tables[f"W_VO {h}"] for h in range(n_heads))]
+    # a row for each object, so that tokens attended to are the columns of both rows of panels
+    logits = [tables["W_EU"].T, *(tables[f"W_VO {h}"].T for h in range(n_heads))]
+    # above W_EU there is room for the scales of the colours
+    widths = [max(n_asking, SCALE), *[n_attended] * n_heads]
+    heights = [max(n_asking, ROOM), n_objects]
     with figure_theme():
         size = (
             sum(widths) * CELL + (NAME + 0.2) * len(widths),
@@ -117,21 +121,20 @@ def plot_circuits(
             2, 1 + n_heads, squeeze=False, width_ratios=widths, height_ratios=heights
         )
         score_scale, logit_scale = scale_of(scores), scale_of(logits)
-        bars = {"logit (nats)": draw_matrix(grid[0, 0], logits[0], title="W_EU", scale=logit_scale)}
+        bars = {"logit (nats)": draw_matrix(grid[1, 0], logits[0], title="W_EU", scale=logit_scale)}
         for h, (upper, lower) in enumerate(grid[:, 1:].T):
             bars["score (nats)"] = draw_matrix(
                 upper, scores[h], title=f"W_QK, head {h}", scale=score_scale
             )
-            upper.set(xlabel="attended to")
             draw_matrix(lower, logits[1 + h], title=f"W_VO, head {h}", scale=logit_scale)
-            lower.set(xlabel="object")
-        grid[0, 0].set(xlabel="object")
-        free = grid[1, 0]
+            for axes in (upper, lower):
+                axes.set(xlabel="attended to")
+        for axes in grid[1]:
+            axes.set(ylabel="object")
+        free = grid[0, 0]
         free.set_axis_off()
         for n, (label, bar) in enumerate(sorted(bars.items(), reverse=True)):
-            place = free.inset_axes(
-                (0.0, 1 - (0.35 + 0.9 * n) / (n_attended * CELL), 1.0, BAR_HIGH)
-            )
+            place = free.inset_axes((0.0, 0.85 - 0.75 * n, 1.0, BAR_HIGH))
             figure.colorbar(bar, cax=place, label=label, orientation="horizontal")
         figure.suptitle(plain(f"Circuits of {layer.config.name}" if title is None else title))
         save_figure(figure, path)

@@ -37,7 +37,7 @@ def plot_database(
 ) -> Figure:
     """Draw a small database as tables, with its triples as sentences below.
 
-    As Figure 1 of Wong 2025 does. Subjects that share a predicate, directly or by others, stand in
+    As Figure 1 of Wong 2025 does. Subjects that share a predicate, directly or by others, are in
     one table, with a column for each predicate. An object has one colour everywhere.
 
     Parameters

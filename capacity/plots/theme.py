@@ -1,7 +1,7 @@
 """The theme of every figure, and its file: fonts, colours that colour-blind readers distinguish.
 
-The colours are seaborn's palette ``colorblind``; in one figure a colour stands for one thing. The
-same figure and versions of packages give the same file, byte for byte.
+The colours are seaborn's palette ``colorblind``; each colour denotes one thing in a figure. The
+same figure and versions of packages yield the same file, byte for byte.
 """
 
 from __future__ import annotations

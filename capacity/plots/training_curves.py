@@ -62,7 +62,7 @@ def plot_training(
     -----
     The loss is that of predicates and objects, unless the recipe asks for objects alone; it can't
     reach 0 where a subject has several predicates, for which of them follows isn't determined. So
-    the title doesn't tell it: a layer that has memorised all facts may have a loss of 0.5.
+    the title doesn't contain it: a layer that has memorised all facts may have a loss of 0.5.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class RankAnalysis:
         file that `capacity.tensor.as_tensor` makes one of.
     effort : {'quick', 'standard', 'thorough'}
         Work for components that are still open. On small databases `quick` takes about 1 s,
-        `standard` 30 s, `thorough` minutes. Work is counted in steps, so a seed gives the same
+        `standard` 30 s, `thorough` minutes. Work is counted in steps, so a seed yields the same
         interval on any machine; the exception is numerical fits (from `standard` on), where the
         last bits of floating point can decide whether one is found.
     seed : int or numpy.random.Generator
@@ -69,7 +69,7 @@ class RankAnalysis:
         used.
     start : Factors, tensorly CPTensor, or sequence of array_like, optional
         A decomposition of the tensor, as `verify_decomposition` takes it: the upper end is at most
-        its number of terms, and searches for shorter ones go on from it.
+        its number of terms, and searches for shorter ones start from it.
     field : {'R', 'Q', 'C'}
         Bound the rank over the real, the rational or the complex numbers. The rank over a larger
         field can be smaller, and isn't larger.

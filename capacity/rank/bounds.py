@@ -13,7 +13,7 @@ slices is never larger. On multi-valued ones that equality fails: the count is s
 but the slice ranks can be far smaller.
 
 A tensor of another order n is the sum of its matrix slices: fix the indices of n - 2 modes, in any
-of the ways to choose these modes. The analogue of the paper's count for facts of any arity stands
+of the ways to choose these modes. The analogue of the paper's count for facts of any arity is
 below.
 
 All ranks are exact, over the rationals, and computed from the sparse entries
@@ -129,7 +129,7 @@ def _distinct(y: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def paper_bound(of: FactsOrTensor) -> int:
-    """Database rank bound as the paper counts it, min(sum_k |V_k|, sum_q |V_q|).
+    """Compute the paper's database rank bound, min(sum_k |V_k|, sum_q |V_q|).
 
     An upper bound of the rank of any database (Wong 2025, Proposition 2.1) and of any tensor of
     order 3; for other orders, the analogue that `capacity.rank.bounds` proves.
@@ -164,7 +164,7 @@ def paper_bound(of: FactsOrTensor) -> int:
 
 
 def slice_rank_sum(of: FactsOrTensor, *modes: int) -> int:
-    """Sum of the ranks of all matrix slices: an upper bound of the rank.
+    """Sum the ranks of all matrix slices, an upper bound of the rank.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def slice_rank_sum(of: FactsOrTensor, *modes: int) -> int:
 
 
 def unfolding_rank(of: FactsOrTensor, mode: int) -> int:
-    """Rank of the mode-`mode` unfolding: a lower bound of the rank.
+    """Compute the rank of the mode-`mode` unfolding, a lower bound of the rank.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def verify_decomposition(of: FactsOrTensor, factors: FactorsLike) -> Verdict:
     Parameters
     ----------
     of : Database or SparseTensor
-        The tensor, or a database, which stands for its tensor.
+        The tensor, or a database, which is taken as its tensor.
     factors : Factors, tensorly CPTensor, or sequence of array_like, shapes (n_m, rank)
         A matrix for each mode, of integers, fractions or numbers of one number field. Floats must
         be whole numbers, halves, quarters, or such parts down to 1/64.

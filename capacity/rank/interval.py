@@ -1,8 +1,8 @@
 """`RankInterval`: a certified interval of the rank or of the effective rank, and it in a sentence.
 
-The sentence says where the rank lies, and what bounds it on each side. The words are those of the
+The sentence states where the rank lies, and what bounds it on each side. The words are those of the
 arguments that the certificates of both ends consist of, whose values add up to the ends; a bound of
-unfoldings is said of the tokens whose slices are independent.
+unfoldings is stated for the tokens whose slices are independent.
 """
 
 from __future__ import annotations

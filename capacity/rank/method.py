@@ -40,7 +40,7 @@ class Goal:
         The interval so far. Lower bounds are sought up to `upper`, decompositions down to `lower`.
     work : int
         Work allowed, in units of about a nanosecond. A method converts it to a number of attempts,
-        so that a seed gives the same result on any machine.
+        so that a seed yields the same result on any machine.
     limits : Limits
         Maximum numbers of attempts.
     seed : int
@@ -178,7 +178,7 @@ class Method:
         Name in certificates, explanations and ``--method``.
     find : callable, optional
         ``find(problem, goal)`` yields tuples of arguments about a small tensor, better ones later.
-        Give either this or `find_in_entries`.
+        Pass either this or `find_in_entries`.
     find_in_entries : callable, optional
         ``find_in_entries(component, goal)`` yields tuples of arguments about the whole tensor, for
         methods that need no dense one.
@@ -187,7 +187,7 @@ class Method:
     limit : str, optional
         Field of `Limits` that counts its attempts; where that is 0 the method isn't called.
     cost : callable, optional
-        ``cost(problem)`` gives the least work with which the method can do anything, in the units
+        ``cost(problem)`` returns the least work with which the method can do anything, in the units
         of ``Goal.work``; with less it isn't called.
     times : int
         Factor of the work that the method has, for one that is alone on some tensors.
@@ -289,7 +289,7 @@ def applies(method: Method, problem: Problem, goal: Goal) -> bool:
 def findings(method: Method, problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Call a method on a tensor, and on its remainder after peeling.
 
-    A bound of the remainder gives one of the tensor, at a smaller size, but a random search may do
+    A bound of the remainder yields one of the tensor, at a smaller size, but a random search may do
     better on either; a method that searches both has half the work for each.
     """
     if method.dense and problem.rest is not None:

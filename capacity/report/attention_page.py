@@ -35,7 +35,7 @@ def attention_report(
     For each layer and head it shows standard attention beside plain, simplex and causal effective
     attention (Brunner et al. 2020; Sun and Marasovic 2021), nullities, and the importance of the
     head's term where the residual stream is known (Mickus et al. 2022, equation (6)). Where a text
-    has too few tokens for attention to have a part without effect, the page says so.
+    has too few tokens for attention to have a part without effect, the page states it.
 
     Parameters
     ----------

@@ -107,9 +107,9 @@ def database_report(
 ) -> str:
     """Write a page about a database that can be sent to a colleague.
 
-    Its first screen says, without words of algebra, how large the database is (the rank of its
+    Its first screen explains, without words of algebra, how large the database is (the rank of its
     tensor, Wong 2025, section 2), what carries that, and what layer and embedding would hold it.
-    Below stand the description, all bounds, predicates, multi-valued pairs, components, and the
+    Below are the description, all bounds, predicates, multi-valued pairs, components, and the
     certificates as links up to 200 kB.
 
     Parameters
@@ -123,7 +123,7 @@ def database_report(
     options : sequence of str
         The options of the command line that chose the facts, for the commands that the page names.
     progress : callable, optional
-        Told what is done (`capacity.Progress`).
+        Called with what is done (`capacity.Progress`).
 
     Returns
     -------

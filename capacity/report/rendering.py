@@ -36,7 +36,7 @@ def rendered(template: str, **values: object) -> str:
     Returns
     -------
     str
-        The page. The same values give the same page.
+        The page. The same values yield the same page.
 
     Raises
     ------

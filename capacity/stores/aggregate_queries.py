@@ -35,9 +35,9 @@ class Aggregates:
     steps : int
         Number of the queries, for the progress.
     progress : Progress or None
-        Function that is told which count is asked for.
+        Function that is called with the count that is asked for.
     notes : tuple of str
-        What is to be said of the counts.
+        Remarks on the counts.
     """
 
     client: Client

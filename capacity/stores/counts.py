@@ -88,7 +88,7 @@ class StoreCounts:
         The objects of ``rdf:type``, and how many subjects have each, in the same order; at most
         `MOST_CLASSES` of them.
     notes : tuple of str
-        What else is to be said of the facts.
+        Further remarks on the facts.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def count_keyed(db: Scratch, source: str, notes: tuple[str, ...]) -> StoreCounts
     source : str
         Name of the file, table or endpoint.
     notes : tuple of str
-        What else is to be said.
+        Further remarks.
     """
     db.begin(_STEPS)
     number_terms(db)
@@ -156,7 +156,8 @@ def count_duckdb(
     threads : int, optional
         Number of threads; by default as many as there are processors and memory for.
     progress : callable, optional
-        Function that is told how far the work is: bytes or rows read, then steps of counting.
+        Function that is called with the progress of the work: bytes or rows read, then steps of
+        counting.
     format : str, optional
         Format of all files; by default it is guessed of each.
     table : str, optional
@@ -173,7 +174,7 @@ def count_duckdb(
     max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
     skip_errors : int
-        Most broken lines of a file of N-Triples or N-Quads that are omitted; ``notes`` tell which.
+        Most broken lines of a file of N-Triples or N-Quads that are omitted; ``notes`` list them.
 
     Returns
     -------

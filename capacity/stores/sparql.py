@@ -1,12 +1,12 @@
 """Counts of the facts of a SPARQL endpoint, by aggregate queries that the endpoint answers.
 
-Which facts are meant is said in each query, and not left to the endpoint. By SPARQL 1.1 an endpoint
-chooses what its *default graph* is: some have the triples outside of named graphs there (Oxigraph,
-Fuseki), others the union of all graphs (Virtuoso, GraphDB). ``graph=None`` asks for the union of
-the default graph and of all named graphs, which is the same facts at both, and what is read of a
-file; ``default`` for the default graph, whatever the endpoint means by it, which takes it less
-time; an IRI for that graph alone. In all of them facts are a set: a triple in two graphs counts
-once.
+Each query states which facts are meant, and doesn't leave it to the endpoint. By SPARQL 1.1 an
+endpoint chooses what its *default graph* is: some have the triples outside of named graphs there
+(Oxigraph, Fuseki), others the union of all graphs (Virtuoso, GraphDB). ``graph=None`` asks for the
+union of the default graph and of all named graphs, which is the same facts at both, and what is
+read of a file; ``default`` for the default graph, whatever the endpoint means by it, which takes it
+less time; an IRI for that graph alone. In all of them facts are a set: a triple in two graphs
+counts once.
 
 Each number is asked for by a query of its own. An endpoint under load may answer a part of them
 wrongly, or cut one off, so that what has to agree is compared: the rows of predicates with the
@@ -57,7 +57,7 @@ def count_endpoint(
         Seconds that the endpoint may be silent, which is how long it takes for a count, and seconds
         for all counts.
     progress : callable, optional
-        Function that is told which count is asked for.
+        Function that is called with the count that is asked for.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def count_endpoint(
         If `url` isn't an address of http or https, or holds a password, if `graph` isn't an
         absolute IRI, or for a time out of its range.
     EndpointError
-        If the endpoint can't be reached, refuses a query, stays busy, is too slow, says that an
+        If the endpoint can't be reached, refuses a query, stays busy, is too slow, reports that an
         answer isn't whole, or if its counts contradict each other.
     DatabaseFormatError
         If an answer can't be read, or there are no facts.

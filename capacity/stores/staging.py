@@ -87,7 +87,7 @@ def stage(db: Scratch, where: str, reading: Reading, file: int | None) -> tuple[
     where : str
         Path of the file.
     reading : Reading
-        What the user says of it.
+        The caller's options for it.
     file : int or None
         Number of the file, if there are several: blank nodes of two files are two.
 
@@ -148,7 +148,7 @@ def format_of(where: str, reading: Reading) -> Format:
     Raises
     ------
     DatabaseFormatError
-        For a file that can't be read, or whose format nothing tells.
+        For a file that can't be read, or whose format nothing determines.
     """
     beginning, end = ends_of(where)
     parquet = format_called("parquet")

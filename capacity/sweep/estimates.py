@@ -5,9 +5,9 @@ The time of a plan is that of an idle machine, within a factor of about two if n
 databases' ranks, and the runs themselves. Runs that memorise and stop early take less.
 
 The time left follows from the costs of the runs and the pace so far. Costs of runs differ by a
-factor of a thousand, so that their number alone says little: an hour may remain after nine runs of
-ten. The estimated costs may all be off by a common factor, on another machine or with many workers;
-the pace so far corrects it. No torch in here.
+factor of a thousand, so that their number alone predicts little: an hour may remain after nine runs
+of ten. The estimated costs may all be off by a common factor, on another machine or with many
+workers; the pace so far corrects it. No torch in here.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ def from_dense(array: Any) -> SparseTensor:
     InvalidArgumentError
         If lists at one depth have different lengths, or a mode has no index; if an entry isn't an
         integer from -2^63 + 1 to 2^63 - 1, or is a float of 2^53 or more (in single precision
-        2^24), which may have been rounded. The message tells the entry, its place and what to do.
+        2^24), which may have been rounded. The message contains the entry, its place and what to
+        do.
 
     Notes
     -----

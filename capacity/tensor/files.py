@@ -48,7 +48,8 @@ def read_tensor(
         ``#``; values at one place are added up), either also compressed by gzip; an archive of one
         array, or of a sparse one as scipy and sparse write it (``.npz``); a tensor that torch has
         saved (``.pt``), which needs torch, and of which no pickled object is read; or a matrix of
-        MatrixMarket (``.mtx``). The format is told by the first bytes, and ``-`` is standard input.
+        MatrixMarket (``.mtx``). The format is recognised by the first bytes, and ``-`` is standard
+        input.
     max_bytes : int
         Maximum size, also when decompressed.
     max_growth : int
@@ -65,7 +66,7 @@ def read_tensor(
     Returns
     -------
     SparseTensor
-        Its shape is that of the array; of a text, what a comment such as ``# shape: 4 4 5`` says,
+        Its shape is that of the array; of a text, that of a comment such as ``# shape: 4 4 5``,
         or else the largest index of each mode.
 
     Raises
@@ -176,7 +177,7 @@ def begins_as_tensor(beginning: bytes) -> bool:
     r"""Return whether a file is a tensor, by its first bytes.
 
     A text is one if its first entry has four numbers or more, divided by blanks, or if a comment
-    says its shape: three integers may also be a fact.
+    contains its shape: three integers may also be a fact.
 
     Parameters
     ----------
@@ -219,8 +220,8 @@ def write_tensor(
     tensor : SparseTensor
         What to write.
     path : path
-        Its end tells the format: ``.npy`` (dense, int64) or ``.tns`` (text, with the shape in a
-        comment), and ``.npy.gz`` or ``.tns.gz``.
+        Its end determines the format: ``.npy`` (dense, int64) or ``.tns`` (text, with the shape in
+        a comment), and ``.npy.gz`` or ``.tns.gz``.
     max_bytes : int
         Largest size of a dense array.
 

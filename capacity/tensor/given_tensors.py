@@ -126,13 +126,13 @@ def _holds_floats(tensor: Any) -> bool:
 
 
 def register_tensor_converter(converter: Converter) -> None:
-    """Let every function of tensors take objects of another kind.
+    """Register a converter, so that every function of tensors accepts objects of another kind.
 
     Parameters
     ----------
     converter : Converter
-        The kind, and a function that makes of an object an array, a `SparseTensor`, or something
-        else that `as_tensor` takes. It is asked before those of the library.
+        The kind, and a function that converts an object to an array, to a `SparseTensor`, or to
+        something else that `as_tensor` takes. It is asked before those of the library.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """`KNOWN_RANKS`: tensors whose rank over the reals is known, or known to lie between two numbers.
 
 Lower ends are theorems. Upper ends are theorems too, or decompositions that the sources write down.
-The search of `capacity.rank` uses none of this; its answers are held against it.
+The search of `capacity.rank` uses none of this; its answers are compared with it.
 
 References
 ----------

@@ -52,9 +52,9 @@ class NamedTensor:
     Attributes
     ----------
     name : str
-        What stands before the colon.
+        What precedes the colon.
     parameters : str
-        What stands behind it, as help shows it.
+        What follows it, as help shows it.
     make : callable
         Makes the tensor of its integers.
     least, most : int

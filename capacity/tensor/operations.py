@@ -68,7 +68,7 @@ def permuted(tensor: TensorLike, modes: Sequence[int]) -> SparseTensor:
 def sub_tensor(
     tensor: TensorLike, indices: Sequence[Sequence[int] | NDArray[np.integer] | None]
 ) -> SparseTensor:
-    """Part of a tensor at some indices of each mode, as ``array[numpy.ix_(...)]``.
+    """Return the part of a tensor at some indices of each mode, as ``array[numpy.ix_(...)]``.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def direct_sum(*tensors: TensorLike) -> SparseTensor:
 
 
 def kronecker(*tensors: TensorLike) -> SparseTensor:
-    """Kronecker product of tensors of one order, mode by mode as `numpy.kron`.
+    """Compute the Kronecker product of tensors of one order, mode by mode as `numpy.kron`.
 
     Its rank is at most the product of the ranks, and often less.
 
@@ -199,7 +199,7 @@ def _kronecker(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 def outer(*tensors: TensorLike) -> SparseTensor:
-    """Outer product: the modes of all tensors one after the other.
+    """Compute the outer product, with the modes of all tensors one after the other.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _outer(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 def simple_tensor(*vectors: ArrayLike) -> SparseTensor:
-    """Outer product of integer vectors, a tensor of rank one if no vector is zero.
+    """Compute the outer product of integer vectors, of rank one if no vector is zero.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def simple_tensor(*vectors: ArrayLike) -> SparseTensor:
 
 
 def from_factors(factors: Sequence[ArrayLike]) -> SparseTensor:
-    """Sum of simple tensors, given by factor matrices.
+    """Sum simple tensors, which are given by factor matrices.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ def multiplied(entries: Entries, matrix: Entries, mode: int) -> Entries:
     entries, matrix : tuple
         Places, values and shape of both.
     mode : int
-        The mode that the columns of the matrix stand for.
+        The mode of the columns of the matrix.
 
     Raises
     ------

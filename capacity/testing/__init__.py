@@ -6,7 +6,7 @@ Use them to test your own bounds, checkers or layers on inputs about which somet
 strategy                             draws
 ===================================  ==============================================================
 `databases`, `rdf_databases`         small databases, of labels or of RDF terms
-`hard_databases`                     databases whose rank unfoldings alone seldom give
+`hard_databases`                     databases whose rank unfoldings alone seldom prove
 `databases_of_known_rank`            0/1 databases whose rank over R is a theorem
 `databases_of_known_effective_rank`  the same for the effective rank
 `certificates`                       valid certificates of a database, of each kind
@@ -31,7 +31,7 @@ Your bound must agree with the certified interval:
 ...     assert rank_interval(db).upper <= paper_bound(db)
 >>> upper_bound_never_exceeds_the_papers()
 
-and with the ranks that theorems give:
+and with the ranks that theorems prove:
 
 >>> @given(databases_of_known_rank())
 ... @settings(max_examples=20, deadline=None)

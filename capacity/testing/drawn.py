@@ -23,7 +23,7 @@ _TEXT = st.text(
 
 
 def labels() -> st.SearchStrategy[Term]:
-    """Plain labels of table cells, the empty one and ``NA`` among them.
+    """Draw plain labels of table cells, the empty one and ``NA`` among them.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def labels() -> st.SearchStrategy[Term]:
 
 
 def rdf_terms(role: str = "object") -> st.SearchStrategy[Term]:
-    """IRIs, and literals if they may be objects.
+    """Draw IRIs, and literals if they may be objects.
 
     Blank nodes are omitted, since their names are local to a file.
 
@@ -86,7 +86,7 @@ def databases(
     max_objects: int = 5,
     max_triples: int = 20,
 ) -> Database:
-    """Small databases of labels, in which a token may be both subject and object.
+    """Draw small databases of labels, in which a token may be both subject and object.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def databases(
 
 @st.composite
 def hard_databases(draw: st.DrawFn) -> Database:
-    """Small databases whose rank unfoldings alone seldom prove.
+    """Draw small databases whose rank unfoldings alone seldom prove.
 
     There are three to five subjects and three or four predicates. Either every pair has one of
     three objects, or about half of all triples with three or four objects are facts.
@@ -167,7 +167,7 @@ def hard_database(choose: Choices) -> Database:
 
 @st.composite
 def rdf_databases(draw: st.DrawFn, *, max_triples: int = 8) -> Database:
-    """Small databases of IRIs and literals, which every RDF format can hold.
+    """Draw small databases of IRIs and literals, which every RDF format can hold.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def rdf_databases(draw: st.DrawFn, *, max_triples: int = 8) -> Database:
 
 @st.composite
 def layer_configs(draw: st.DrawFn, *, max_d_model: int = 6, max_heads: int = 4) -> LayerConfig:
-    """Sizes of plain layers, with d_head_qk, d_head_vo <= d_model.
+    """Draw sizes of plain layers, with d_head_qk, d_head_vo <= d_model.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def layer_configs(draw: st.DrawFn, *, max_d_model: int = 6, max_heads: int = 4) 
 def layers(
     draw: st.DrawFn, d_vocab: int, *, configs: st.SearchStrategy[LayerConfig] | None = None
 ) -> AttentionLayer:
-    """Layers in float64 with random weights.
+    """Draw layers in float64 with random weights.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class KnownDatabase:
     rank : int
         Rank over the reals.
     effective_rank : int or None
-        Effective rank over the reals; None where no theorem gives it.
+        Effective rank over the reals; None where no theorem proves it.
     why : str
         The theorems.
     """
@@ -54,7 +54,7 @@ class KnownEffectiveRank:
     effective_rank : int
         Effective rank over the reals.
     rank : int or None
-        Rank over the reals; None where no theorem gives it.
+        Rank over the reals; None where no theorem proves it.
     why : str
         The theorems.
     """
@@ -67,7 +67,7 @@ class KnownEffectiveRank:
 
 @st.composite
 def databases_of_known_rank(draw: st.DrawFn) -> KnownDatabase:
-    """Databases whose rank over R is a theorem, and the effective rank where that is one.
+    """Draw databases whose rank over R is a theorem, and the effective rank where that is one.
 
     Their tensors are direct sums in which all blocks but one have a side of one or two: there the
     rank is additive (Jaja, Takche 1986). Blocks are matrices, pencils composed of Kronecker blocks,
@@ -91,7 +91,7 @@ def databases_of_known_rank(draw: st.DrawFn) -> KnownDatabase:
 
 @st.composite
 def databases_of_known_effective_rank(draw: st.DrawFn) -> KnownEffectiveRank:
-    """Databases whose effective rank over R is a theorem, and the rank where that is one.
+    """Draw databases whose effective rank over R is a theorem, and the rank where that is one.
 
     * All pairs are observed: the effective rank is the rank. It doesn't change if a subject is
       added that has, for some predicates, just the facts of another subject, since a copy of that

@@ -33,7 +33,7 @@ def integer_tensors(
     max_value: int = 9,
     max_entries: int = 12,
 ) -> SparseTensor:
-    """Sparse tensors of small integers, the zero tensor among them.
+    """Draw sparse tensors of small integers, the zero tensor among them.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ def integer_tensors(
 def integer_tensors_of_known_rank(
     draw: st.DrawFn, *, max_order: int = 6, max_rank: int = 12
 ) -> KnownTensor:
-    """Integer tensors whose rank over the reals is a theorem.
+    """Draw integer tensors whose rank over the reals is a theorem.
 
     They are made of a tensor of `KNOWN_RANKS` by what doesn't change the rank: permuting modes,
     unimodular changes of basis, factors, and more slices that are combinations of others; and by
-    what changes it as a theorem says: direct sums with diagonal tensors, and for order three with
+    what changes it as a theorem states: direct sums with diagonal tensors, and for order three with
     tensors with a side of at most two (Jaja, Takche 1986).
 
     Parameters
@@ -181,7 +181,7 @@ class KnownRank:
 
 @st.composite
 def tensors_of_known_rank(draw: st.DrawFn, *, max_dim: int = 5) -> KnownRank:
-    """Integer 3-tensors of known rank over the rationals and over the reals.
+    """Draw integer 3-tensors of known rank over the rationals and over the reals.
 
     The rank is R since there is a decomposition in R terms, and an unfolding of rank R: a and b
     have independent columns (each holds a unit triangular block of R rows) and c no zero column,

@@ -48,7 +48,7 @@ def _artefacts(runs: pd.DataFrame, found: dict[str, Any]) -> Figure:
                     colour=colour, marker=marker, line=line, hollow=among == "tokens",
                     label=f"{text}, {SAID[at]}",
                 )  # fmt: skip
-        ax.axhspan(*CLAIMED, color="0.92", zorder=0, label="5 to 20, as is said")
+        ax.axhspan(*CLAIMED, color="0.92", zorder=0, label="5 to 20, as claimed")
         ax.set(xscale="log", yscale="symlog", xlabel="all parameters (median)")
         ax.set_xticks(size, [f"{n:.0f}" for n in size], rotation=90)
         ax.set_xticks([], minor=True)

@@ -163,7 +163,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     runs = found[KINDS[0]]["0"]["facts_argmax"]["n_runs"]
     headline(
         figure,
-        f'Taught to say "unknown", layers say it where nothing was taught, and lose facts\n'
+        f'Taught the answer "unknown", layers use it where nothing was taught, and lose facts\n'
         f"({runs} runs at each share; intervals over databases and layers)",
     )
     return {"shares": figure}

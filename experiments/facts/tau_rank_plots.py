@@ -45,7 +45,7 @@ def drawn(tables: Tables, found: dict[str, Any]) -> Figure:
     rising = sum(value_of(one) > 0 and _is_sure(one) for one in slopes)
     falling = sum(value_of(one) < 0 and _is_sure(one) for one in slopes)
     told_apart = (
-        f"{rising} rise and {falling} fall" if rising + falling else "none is told from zero"
+        f"{rising} rise and {falling} fall" if rising + falling else "none differs from zero"
     )
     headline(
         figure,

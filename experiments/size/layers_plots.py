@@ -44,7 +44,7 @@ def _sizes(runs: pd.DataFrame, fitted: list[str]) -> Figure:
         ax.loglog(ends, ends, color=REFERENCE, lw=0.8, label="equal")
         ax.axhline(SPLIT, color="0.7", lw=0.8, ls=":", label=f"fitted below {SPLIT} triples")
         ax.set_title(f"{kind} recipe")
-        ax.set_xlabel("triples that the law foretells")
+        ax.set_xlabel("triples that the law predicts")
     axes[0].set_ylabel("triples that half memorise")
     axes[0].legend(frameon=False, fontsize="small")
     return figure

@@ -34,7 +34,7 @@ def drawn(found: dict[str, Any]) -> dict[str, Figure]:
     headline(
         release,
         "Trained once the rest is, W_Q and W_K cost little reliability, "
-        f"{told(loss, interval=True)},\nand no gain of facts over going on frozen is seen",
+        f"{told(loss, interval=True)},\nand no gain of facts over layers kept frozen is seen",
     )
     return {"gates": gates, "release": release}
 
@@ -103,7 +103,7 @@ def _by_size(axes: Axes, gained: dict[str, Any]) -> None:
         places = [y + 0.3 * (0.5 - number) for y in range(len(names))]
         estimates(axes, places, [gained[way][name]["argmax"]["a_parameter"] for name in names],
                   colour=colour, marker=MARKERS[number + 1], label=way, across=True)  # fmt: skip
-    axes.axvline(0, color=REFERENCE, linewidth=0.8, linestyle=":", label="going on frozen")
+    axes.axvline(0, color=REFERENCE, linewidth=0.8, linestyle=":", label="kept frozen")
     axes.set(
         title="At the limit of frozen layers: facts\nthat W_Q and W_K gain",
         xlabel="facts by argmax, a parameter of theirs", yticks=range(len(names)),

@@ -200,7 +200,7 @@ def _verdict(is_so: bool) -> str:
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
-    """Sizes found beside those foretold, by two forms."""
+    """Sizes found beside those predicted, by two forms."""
     fresh = pd.DataFrame(found["layers"])
     figure = Figure(figsize=(WIDTH, 3.8))
     panels = figure.subplots(1, 2, sharey=True)
@@ -215,19 +215,19 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
                 foretold[at], fresh["size"][at], marker, color=colour, markersize=5, label=f"{d}"
             )
         ends = [foretold.min() / 1.5, foretold.max() * 1.5]
-        axes.plot(ends, ends, color=REFERENCE, linewidth=0.8, label="as foretold")
+        axes.plot(ends, ends, color=REFERENCE, linewidth=0.8, label="as predicted")
         error = form["error"]
         low, high = error["interval"]
         axes.set(
             title=f"{form['told']}\nmedian error {error['value']:.2f} [{low:.2f}, {high:.2f}] nats",
-            xlabel="triples foretold",
+            xlabel="triples predicted",
         )
         axes.title.set_fontsize(8)
         axes.xaxis.set_minor_formatter(NullFormatter())
     panels[0].set_ylabel("triples that are held, for half of the databases")
     panels[0].legend(title="d_model", fontsize=7)
     headline(
-        figure, "Sizes of fresh layers with frozen queries and keys, foretold from smaller ones"
+        figure, "Sizes of fresh layers with frozen queries and keys, predicted from smaller ones"
     )
     return {"sizes": figure}
 

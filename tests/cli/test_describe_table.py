@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from capacity.display import fitted
 from capacity.errors import InvalidArgumentError
 from capacity.rank import describe
 from tests.commands import run, run_json
+from tests.oracles import EXAMPLES
 
 TEXT = """
 @prefix : <http://example.org/> .
@@ -40,6 +42,17 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     # each predicate has its row
     at = lines.index(head)
     assert len([line for line in lines[at + 1 :] if line and not line.startswith("  *")]) >= 5
+
+
+@pytest.mark.parametrize("name", ["countries.ttl", "figure-1.ttl", "example-2-4.ttl"])
+def test_an_example_is_described_in_80_columns_of_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    code, out, _ = run(capsys, "describe", EXAMPLES / name)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_the_example_goes_first_and_then_what_is_repeated() -> None:

@@ -1,6 +1,7 @@
 """Figures of circuits, pairs and databases show what the tables hold, or refuse in words."""
 
 import importlib.util
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType
 
@@ -32,6 +33,8 @@ def test_every_circuit_has_a_panel_with_its_tokens_and_numbers() -> None:
         strict=True,
     ):
         axes = panels[title]
+        # one row per object, so that panels of one head have the same columns
+        table = table if title.startswith("W_QK") else table.T
         assert [t.get_text() for t in axes.get_xticklabels()] == table.columns.tolist()
         assert [t.get_text() for t in axes.get_yticklabels()] == table.index.tolist()
         shown = np.ma.getdata(axes.collections[0].get_array()).ravel()  # pyright: ignore
@@ -43,6 +46,24 @@ def test_every_circuit_has_a_panel_with_its_tokens_and_numbers() -> None:
     assert limits == {(-most, most)}
 
 
+@pytest.mark.parametrize("facts", [[("a", "p", "x"), ("b", "p", "y")], None])
+def test_panels_and_scales_of_circuits_lie_apart_and_fill_the_figure(
+    facts: list[tuple[str, str, str]] | None,
+) -> None:
+    db = figure_1() if facts is None else Database.from_triples(facts)
+    figure = plot_circuits(drawn(db), db)
+    figure.canvas.draw()
+    boxes = [axes.get_position() for axes in figure.axes if axes.axison]
+    boxes += [axes.get_position() for axes in figure.axes[0].child_axes]
+    for one, other in combinations(boxes, 2):
+        assert not one.overlaps(other)
+    # a panel of attention ends where that of values below it does
+    panels = {axes.get_title(): axes.get_position() for axes in figure.axes}
+    for head in (0, 1):
+        above, below = panels[f"W_QK, head {head}"], panels[f"W_VO, head {head}"]
+        assert (above.x0, above.x1) == pytest.approx((below.x0, below.x1), abs=0.02)
+
+
 def test_many_tokens_have_to_be_chosen() -> None:
     db = random_database(0, triples=(150, 200))
     layer = drawn(db)
@@ -51,7 +72,8 @@ def test_many_tokens_have_to_be_chosen() -> None:
         plot_circuits(layer, db)
     some = [*db.subjects[:3], *db.predicates[:2], *db.objects[:4]]
     figure = plot_circuits(layer, db, tokens=some)
-    names = [t.get_text() for t in figure.axes[0].get_xticklabels()]
+    (effect,) = (axes for axes in figure.axes if axes.get_title() == "W_EU")
+    names = [t.get_text() for t in effect.get_yticklabels()]
     assert set(map(db.name, db.objects[:4])) <= set(names)
     with pytest.raises(InvalidArgumentError, match=r"at most 24 matrices; got 25"):
         plot_circuits(drawn(figure_1(), n_heads=12), figure_1())

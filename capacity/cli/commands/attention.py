@@ -46,22 +46,23 @@ def attention(
     part: Annotated[
         Literal["encoder", "decoder", "cross"] | None,
         typer.Option(
-            help="Attention of an encoder-decoder that is meant: its encoder's, its decoder's to "
-            "what that has read, or its decoder's to the encoder's embeddings.",
+            help="Attention of an encoder-decoder: within its encoder, within its decoder, or "
+            "from the decoder to the encoder (cross).",
             rich_help_panel=MODEL,
         ),
     ] = None,
     decoder_text: Annotated[
         str | None,
         typer.Option(
-            help="What the decoder reads, with --part decoder or cross; default: --text.",
+            help="Text that the decoder reads, with --part decoder or cross; default: --text.",
             rich_help_panel=MODEL,
         ),
     ] = None,
     layer: Annotated[
         int | None,
         typer.Option(
-            help="Layer to draw, counted from 0; default: the head with the least effective share.",
+            help="Layer to draw, from 0; by default that of the head with the least effective "
+            "share.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,

@@ -55,20 +55,23 @@ def describe(
     form: Annotated[
         Literal["table", "turtle"],
         typer.Option(
-            "--as", help="A table for people, or RDF by VoID and DCAT.", rich_help_panel=OUTPUT
+            "--as",
+            help="Form of the output: a table, or RDF (VoID and DCAT).",
+            rich_help_panel=OUTPUT,
         ),
     ] = "table",
     sort: Annotated[
         Sorting,
         typer.Option(
-            help="Column that the rows are sorted by: numbers from the largest, names by letter.",
+            help="Column by which the rows are sorted: numbers from the largest, names by letter.",
             rich_help_panel=OUTPUT,
         ),
     ] = "rank",
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write a row a predicate to this .csv or .parquet file.", rich_help_panel=OUTPUT
+            help="Write one row per predicate to this .csv or .parquet file.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     out_of_core: OutOfCore = False,

@@ -48,14 +48,14 @@ def dimension(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Family of models; by default all; repeatable.",
+            help="Family of models; by default all families. Repeatable.",
             autocompletion=one_of(_models),
             show_default=False,
             rich_help_panel=ANALYSIS,
         ),
     ] = None,
     task: Annotated[
-        Task, typer.Option(help="What scores must do.", rich_help_panel=ANALYSIS)
+        Task, typer.Option(help="Condition on the scores of the facts.", rich_help_panel=ANALYSIS)
     ] = "ranking",
     shared: Annotated[
         bool | None,
@@ -77,7 +77,7 @@ def dimension(
     tau: Annotated[
         float | None,
         typer.Option(
-            help="Bound the scale of scores at this softmax, above 1/2, too.",
+            help="Also bound the scale of scores at this threshold of the softmax, above 1/2.",
             rich_help_panel=ANALYSIS,
         ),
     ] = None,
@@ -87,7 +87,7 @@ def dimension(
 ) -> None:
     """Bound the dimension that an embedding of a graph needs: proofs, witnesses, an estimate.
 
-    It is about the graph itself, and not about predicting new facts.
+    The bounds are about fitting the facts of the graph, and not about predicting new facts.
     """
     if certificate is not None:
         from capacity.rank.verifier.serialization import require_plain_name

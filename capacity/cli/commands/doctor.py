@@ -22,9 +22,9 @@ def doctor(
     device: Annotated[
         Device,
         typer.Option(
-            help="Device to train on: cuda trains small runs there by each engine, compares them "
-            "with the CPU's and prints runs a second, or reports why no GPU is usable; cpu looks "
-            "for none.",
+            help="Device to train on. With cuda each engine trains small runs there. They are "
+            "compared with the CPU's, and the runs per second are printed, or the reason why no "
+            "GPU is usable. With cpu no GPU is looked for.",
             rich_help_panel=COMPUTE,
         ),
     ] = "auto",

@@ -77,7 +77,7 @@ def rank(
         list[str] | None,
         typer.Option(
             "--method",
-            help="Restrict the search to this method, named as in explanations; repeatable.",
+            help="Search only by this method, by its name in explanations. Repeatable.",
             autocompletion=one_of(_methods),
             rich_help_panel=SEARCH,
         ),
@@ -92,7 +92,7 @@ def rank(
     field: Annotated[
         Field,
         typer.Option(
-            help="Bound the rank over the real, the rational or the complex numbers.",
+            help="Field of the rank: the rational (Q), real (R) or complex (C) numbers.",
             rich_help_panel=SEARCH,
         ),
     ] = "R",

@@ -64,7 +64,7 @@ def report(
     part: Annotated[
         Literal["encoder", "decoder"] | None,
         typer.Option(
-            help="Attention of an encoder-decoder that the page is about; the decoder reads --text "
+            help="Part of an encoder-decoder that the page is about. The decoder reads --text, "
             "as the encoder does.",
             rich_help_panel=MODEL,
         ),

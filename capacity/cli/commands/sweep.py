@@ -41,7 +41,7 @@ def sweep(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the sweep, new, interrupted, or of a plan that this one continues.",
+            help="Folder of the sweep: a new one, or one that this plan continues.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -66,7 +66,7 @@ def sweep(
         bool,
         typer.Option(
             "--allow-other-engine",
-            help="Train all runs again beside those of another engine, dtype or version.",
+            help="Train all runs again, and keep those of another engine, dtype or version.",
             rich_help_panel=COMPUTE,
         ),
     ] = False,
@@ -93,8 +93,8 @@ def sweep(
 ) -> None:
     """Train all runs of a plan, or those that its folder lacks.
 
-    A sweep that was interrupted goes on; so does one whose plan has grown, by a seed, a layer or a
-    database, and it ends as if it had begun so.
+    A sweep that was interrupted continues. So does one whose plan has grown, by a seed, a layer or
+    a database. The folder is then the same as one that was begun with the larger plan.
     """
     part = _part(shard)
     if dry_run:

@@ -100,7 +100,7 @@ def train(
         Path | None,
         typer.Option(
             help="Write a table of the facts to this file (.csv, .parquet): the probability of "
-            "each object, and what the layer says.",
+            "each object, and the object that the layer predicts.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -108,9 +108,9 @@ def train(
 ) -> None:
     """Train one attention layer on a database, and score it.
 
-    For a first try, choose d_model + n_heads * d_head_vo as large as the paper's count that
-    `capacity rank` prints, with several heads, a learning rate of 0.03 and `--starts 8`: training
-    often fails from one start, above all with few heads, where it succeeds from another.
+    For a first try, choose several heads, a learning rate of 0.03 and `--starts 8`, and sizes with
+    d_model + n_heads * d_head_vo as large as the paper's count that `capacity rank` prints. With
+    few heads training often fails from one start and succeeds from another.
     """
     require_packages("Training", LAYERS, "layers")
     from capacity.evaluator.accuracy import TAUS, fact_table

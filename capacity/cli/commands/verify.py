@@ -48,8 +48,8 @@ def verify(
     certificate: Annotated[
         Path,
         typer.Argument(
-            help="JSON file that --certificate wrote, or for a tensor a published scheme (.json, "
-            "_L.sms, .exp, .m, .mpl, .npy, .npz).",
+            help="JSON file that --certificate wrote. If the input is a tensor, also a published "
+            "scheme (.json, _L.sms, .exp, .m, .mpl, .npy, .npz).",
             show_default=False,
         ),
     ],
@@ -81,11 +81,12 @@ def verify(
 ) -> None:
     """Check that certificates prove their bounds for a file: of ranks, or of dimensions.
 
-    Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
-    requires a certain one. The options that choose facts must be those that the certificate was
-    made under. A certificate about a tensor names the tensor. A dimension depends on whether
-    entities are shared, which is said; --shared and --separate require one of the two. A scheme
-    is checked entry by entry; where its C is transposed, it is read so, which is said.
+    A certificate of facts contains the policy for pairs with several objects; --multi requires a
+    certain policy. The options that choose facts must be the same as when the certificate was
+    written. A certificate of a tensor contains the hash of the tensor. A dimension depends on
+    whether subjects and objects are the same entities, which is printed; --shared and --separate
+    require one of the two. A scheme is checked entry by entry. If its matrix C is transposed, it is
+    read so, and this is printed.
     """
     from capacity.rank.verifier.budget import CheckBudget
 

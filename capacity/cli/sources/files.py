@@ -16,8 +16,8 @@ from capacity.tensor.names import written
 # one file, folder, pattern or address, or several files
 Given: TypeAlias = Path | Address | list[Path]
 _FACTS = (
-    "Files of facts (RDF or a table), folders or patterns of such; may be compressed. Facts of "
-    "several are united."
+    "Files of facts (RDF or tables), or folders or patterns of such files. They may be compressed. "
+    "The facts of several files are united."
 )
 _TENSOR = (
     f"Or a tensor (.npy, .tns, .npz, .mtx or .pt), or the name of one: {written()}."

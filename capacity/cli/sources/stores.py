@@ -31,8 +31,8 @@ OutOfCore = Annotated[
     bool,
     typer.Option(
         "--out-of-core",
-        help="Count facts in a stream, in little memory, and bound the rank by the counts alone; "
-        "always so of DuckDB files, of which --table and --column name table and columns.",
+        help="Count facts in a stream, in little memory, and bound the rank by the counts alone. "
+        "DuckDB files are always counted so; --table and --column name their table and columns.",
         rich_help_panel=COUNTING,
     ),
 ]
@@ -58,8 +58,8 @@ Views = Annotated[
     bool,
     typer.Option(
         "--views",
-        help="Also read a view of a DuckDB file, which is a program, for --timeout seconds; by "
-        "default 60.",
+        help="Also read a view of a DuckDB file, which is a program, for at most --timeout "
+        "seconds; by default 60.",
         rich_help_panel=COUNTING,
     ),
 ]
@@ -148,7 +148,7 @@ def counts_of(
     timeout : float or None
         Seconds that an endpoint may be silent, or a view take.
     chosen : Chosen
-        What the user says of the file, and selects of it.
+        The user's options for the file, and the selection.
     refused : mapping of str to object
         By their names, options that need the facts in memory; None or False where not given.
 

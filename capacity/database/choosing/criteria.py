@@ -1,6 +1,6 @@
 """Facts that each criterion of a `Selection` omits, as masks of the facts of a database.
 
-The criteria and their meaning stand in `capacity.database.choosing.selection`.
+`capacity.database.choosing.selection` explains the criteria.
 """
 
 from __future__ import annotations

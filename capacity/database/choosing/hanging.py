@@ -2,7 +2,7 @@
 
 In OWL and SHACL a statement such as ``:A owl:unionOf (:B :C)`` reaches over blank nodes: the cells
 of the list have the predicates ``rdf:first`` and ``rdf:rest``, which are no schema by themselves.
-Where the statement goes they say nothing to anybody. So a blank node *hangs on schema* if
+Without the statement they have no meaning. So a blank node *hangs on schema* if
 
 * it is the object of a fact that is schema and no annotation, or a subject that is declared an
   expression of OWL, RDFS or SHACL, as ``[] a owl:Axiom``, or one that such a node refers to; and

@@ -25,7 +25,7 @@ _LANGUAGES = ("", "en")
 def labels_of(db: Database, among: Collection[Term] | None = None) -> dict[Term, tuple[str, ...]]:
     """Collect the labels of tokens, by ``rdfs:label`` and ``skos:prefLabel``.
 
-    Where facts were selected, predicates and classes keep the labels that all facts gave them.
+    Where facts were selected, predicates and classes keep their labels from all facts.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ def position(
     Parameters
     ----------
     value : Term, rdflib node, or str
-        A str stands for the label of that text, for the only term with that text or short name
-        (`display`), for the IRI of that name by a well-known prefix, for the only IRI with that
-        local name, or else for the only term with that label.
+        A str denotes the label of that text, the only term with that text or short name
+        (`display`), the IRI of that name by a well-known prefix, the only IRI with that local
+        name, or else the only term with that label.
     vocabulary : tuple of Term
         The subjects, the predicates or the objects of a database.
     prefixes : mapping of str to str

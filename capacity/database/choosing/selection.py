@@ -1,7 +1,7 @@
 """The part of the facts that one means, by kinds of terms, predicates, namespaces and types.
 
 In an ontology most facts can be labels and comments, and in a building model most are types. A
-`Selection` says which facts to keep. Its criteria are independent: a fact stays if each of them
+`Selection` chooses the facts to keep. Its criteria are independent: a fact stays if each of them
 lets it. They look at the facts as they were given, so that ``types`` still sees the types that
 ``schema="drop"`` omits; in a second selection it doesn't. That a predicate is an annotation, and
 the labels of predicates and classes, outlive a selection in its `Selected`, so that kinds can be
@@ -23,7 +23,7 @@ applied after the selection.
 ================  ==================================================================================
 
 All but literals and blank nodes name predicates, and need facts of arity 3. Before any of them,
-``fold`` replaces syntax by the facts that it stands for: lists, restrictions of OWL, and statement
+``fold`` replaces syntax by the facts that it encodes: lists, restrictions of OWL, and statement
 nodes (`capacity.database.choosing.folding.fold`). The criteria look at the facts that it makes.
 """
 
@@ -66,8 +66,8 @@ class Selection:
     Parameters
     ----------
     schema, literals, annotations, blank_nodes : {'keep', 'drop'}
-        What becomes of facts of that kind, as the table of `capacity.database.choosing.selection`
-        says.
+        What becomes of facts of that kind: see the table of
+        `capacity.database.choosing.selection`.
     predicates, exclude : sequence of Term, rdflib node or str
         The only predicates to keep, all if there are none; and those to omit. A str is an IRI, a
         prefixed name, a local name, or a label. One alone needs no list.
@@ -159,9 +159,9 @@ class Selected:
     folded : Folded or None
         What was folded before, in numbers, if anything was.
     annotations : frozenset of Term
-        Predicates of the facts that stay which all facts together say are annotations.
+        Predicates of the facts that stay which are annotations by all facts together.
     labels : mapping of Term to tuple of str
-        Labels that all facts together give to predicates and classes of the facts that stay.
+        Labels, from all facts together, of predicates and classes of the facts that stay.
     """
 
     selection: Selection

@@ -2,7 +2,8 @@
 
 *Minimum description length* (Rissanen 1978): facts are as large as the shortest text from which
 they can be decoded. The code here knows subjects, predicates, objects and their numbers, and no
-rule by which facts were made. It has two parts: which code each predicate has, and what that says.
+rule by which facts were made. It has two parts: which code each predicate has, and the text in that
+code.
 
 References
 ----------
@@ -145,7 +146,7 @@ class DescriptionLength:
     classes : int
         Number of classes of subjects; 0 if no class is used.
     class_bits : float
-        Part that tells the class of each subject.
+        Part that encodes the class of each subject.
     predicates : tuple of PredicateCode
         A code for each predicate, in the order of `Database.predicates`. Where several choices have
         the least total, these are those of one of them.
@@ -159,7 +160,7 @@ class DescriptionLength:
 
 
 def description_length(db: DatabaseLike) -> DescriptionLength:
-    """Length in bits of a code for the objects of a database, whose pairs are known.
+    """Compute the length in bits of a code for the objects of a database, whose pairs are known.
 
     The decoder knows which subjects have which predicates, and the numbers of tokens; it reads the
     object of each pair. The objects of each predicate have the cheapest of these codes:
@@ -235,7 +236,7 @@ def description_length(db: DatabaseLike) -> DescriptionLength:
 
 
 def object_entropy(db: DatabaseLike) -> float:
-    """Sum over predicates of the number of facts times the entropy of their objects, in bits.
+    """Sum, over predicates, the number of facts times the entropy of their objects, in bits.
 
     It is the length of all objects under a code that knows how often each predicate has each
     object, and no more.

@@ -96,7 +96,7 @@ def advice_on(db: Database, rows: Sequence[PredicateRow], bound: int) -> tuple[A
     -------
     tuple of Advice
         On annotations, literals, schema and blank nodes; on predicates that repeat others; and on
-        those that give each subject a value of its own. Parts that are empty or all are omitted.
+        those by which each subject has a value of its own. Parts that are empty or all are omitted.
     """
     asked = [(what, Selection(**{name: "drop"})) for name, what in _KINDS.items()]  # type: ignore[arg-type]
     identifiers = [row for row in rows if row.identifies and not row.annotation]

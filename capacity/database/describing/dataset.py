@@ -161,7 +161,8 @@ def describe(db: DatabaseLike) -> Description:
     Returns
     -------
     Description
-        Numbers, rows and advice; printed, a page of text, and in a notebook a table.
+        Numbers, rows and advice. It is printed as a page of text, and shown as a table in
+        notebooks.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Predicates that repeat one another: the (subject, object) pairs that two of them share.
 
 A predicate whose pairs are those of another adds nothing to the rank, and one that is the inverse
-of another says nothing new. Sharing is counted exactly, for all pairs of predicates at once, as a
-product of sparse matrices.
+of another adds nothing either. Sharing is counted exactly, for all pairs of predicates at once, as
+a product of sparse matrices.
 """
 
 from __future__ import annotations

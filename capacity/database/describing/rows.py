@@ -40,7 +40,7 @@ class PredicateRow(PredicateFacts):
     name : str
         Its short name, for display.
     label : str or None
-        A label that the facts give it.
+        Its label in the facts.
     example : tuple of str
         A subject that has several objects, and two of these, by name; empty if there is none.
     rank : int

@@ -1,6 +1,6 @@
 """Parse checked content as facts: rules that all formats share, those from outside too.
 
-A format yields rows, and knows nothing of limits, of empty files, of sources, or of the file's name
+A format yields rows. It handles neither limits, nor empty files, nor sources, nor the file's name
 in an error.
 """
 
@@ -60,7 +60,7 @@ def parsed(
     format : Format
         Its format.
     reading : Reading
-        What the user says of it.
+        The caller's options for it.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs.
 

@@ -42,7 +42,7 @@ def load(
     path : path, binary file, or list of these
         File of facts, which may be compressed (gzip, bzip2, xz, zstandard); ``-`` is standard
         input. Of a folder the files are read whose names end as a known format's do, of a pattern
-        such as ``data/*.nt`` all that it matches (``**`` stands for folders in folders). The facts
+        such as ``data/*.nt`` all that it matches (``**`` matches folders in folders). The facts
         of several files are united; blank nodes of two files are never the same.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
@@ -92,7 +92,7 @@ def load(
         For an empty `path`, an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf`
         and `read_table` do; if a selection keeps no fact, or for a wrong criterion.
     UnknownTokenError
-        If no predicate, class or namespace of the file has the name that a criterion gives.
+        If no predicate, class or namespace of the file has the name of a criterion.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -157,7 +157,7 @@ def read_table(
     ----------
     path : path
         Table with three columns: subject, predicate, object, unless `table`, `arity` or `columns`
-        say otherwise. It may be compressed; ``-`` is standard input.
+        specify others. It may be compressed; ``-`` is standard input.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     format : {'tsv', 'csv', 'parquet'}, optional
@@ -179,11 +179,11 @@ def read_table(
         their positions from 0, of a table whose first row is a fact unless the whole of it
         is a header; with ``long``, all rows are facts.
     comment : str, optional
-        What lines of comments begin with, such as ``#``; they are no rows, wherever they stand. By
+        What lines of comments begin with, such as ``#``; they are no rows, wherever they are. By
         default lines before the first row that begin with ``#`` or ``!`` are comments where one has
         another number of cells than that row, unless `table` is ``long``.
     split : str, optional
-        What stands between the values of a cell of objects that holds several, such as ``,`` in
+        What separates the values of a cell of objects that holds several, such as ``,`` in
         ``Horror, SciFi``: each is a fact, without the blanks around it.
     max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of the file, as `load` has them.

@@ -1,14 +1,14 @@
 """Lines that can't be read, omitted up to a number that the user sets (`skip_errors`).
 
 A format of lines, N-Triples, N-Quads, TSV or CSV, has a fact in each line, so that a broken one
-says nothing of the others. *Broken* is a line that isn't UTF-8; of N-Triples and N-Quads one that
-the parser refuses by itself; of a table a row with another number of cells, and a cell that isn't
+doesn't affect the others. *Broken* is a line that isn't UTF-8; in N-Triples and N-Quads, one that
+the parser refuses by itself; in tables, a row with another number of cells, and a cell that isn't
 the term that it must be. Everything else is refused as ever: limits, a table that can be read in
 two ways, and quotes of CSV that don't end, since nobody knows where their row does.
 
 A text is read as it is first, so that one without errors is read as fast as ever. If it is refused,
 its broken lines are looked for, and it is read again with these empty, so that all others keep
-their numbers. Of one that has more of them than may be, the first error is told.
+their numbers. Of one that has more of them than may be, the first error is raised.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class TableOptions:
     columns : sequence of str or int, or None
         Columns to read, by the names in the header, or by their positions from 0.
     split : str or None
-        What stands between the values of a cell of objects that holds several.
+        What separates the values of a cell of objects that holds several.
     """
 
     wide: bool | None = None

@@ -32,12 +32,12 @@ def write(
     db : Database, or what `as_database` takes
         Facts to write.
     path : path
-        File to write or to replace; missing folders are made. The end of its name tells the format
-        and the compression: ``.nt``, ``.nq``, ``.ttl`` and ``.trig`` for RDF, ``.tsv``, ``.csv``
-        and ``.parquet`` (extra ``layers``) for a table with a header; then perhaps ``.gz``,
-        ``.bz2`` or ``.xz``.
+        File to write or to replace; missing folders are made. The end of its name determines the
+        format and the compression: ``.nt``, ``.nq``, ``.ttl`` and ``.trig`` for RDF, ``.tsv``,
+        ``.csv`` and ``.parquet`` (extra ``layers``) for a table with a header; then perhaps
+        ``.gz``, ``.bz2`` or ``.xz``.
     format : str, optional
-        Name, extension or media type of a format, if the name of the file doesn't tell it.
+        Name, extension or media type of a format, if the name of the file doesn't determine it.
     terms : {'label', 'n3'}, optional
         Form of the cells of a table: plain labels, or N-Triples terms. By default labels if all
         tokens are labels, else N-Triples terms, which a header of variables marks: ``?subject
@@ -109,7 +109,7 @@ def write_tsv(
     InvalidTypeError
         If `db` isn't a database.
     InvalidArgumentError
-        If a token has no such form, or for a label that TSV can't hold: one with a tab or a line
+        If a token has no such form, or for a label that TSV can't hold, with a tab or a line
         break.
     StorageError
         If the file can't be written, or `path` is a folder, a pipe or a device. A file that was

@@ -1,6 +1,6 @@
 """Multiplication tables of groups of a given order, and random Latin squares.
 
-A Latin square of order n is an n x n table in which each of n symbols stands once in every row and
+A Latin square of order n is an n x n table in which each of n symbols is once in every row and
 every column; the table of a group is one. Two squares are *isotopic* if permutations of rows,
 columns and symbols take one to the other.
 

@@ -58,7 +58,7 @@ class Rule:
     table : ndarray of int64, shape (n_subjects, n_predicates)
         Objects of the cells without a draw.
     names : ndarray of int64, shape (n_predicates, n_objects)
-        Permutation for each predicate: the object that a draw stands for in its cells.
+        Permutation for each predicate: the object that a draw means in its cells.
     """
 
     draw: NDArray[np.int64]
@@ -152,7 +152,7 @@ def structured_database(
     own_objects : bool
         Whether each predicate has n_objects / n_predicates objects of its own, for ``relabelled``
         alone. Each predicate uses its objects as equally often as possible at every share: the
-        subjects that don't copy permute the objects that copying would give them.
+        subjects that don't copy permute the objects that they would copy.
     classes : int, optional
         Number of classes of subjects of about equal size, for ``classes`` alone; by default a
         quarter of the number of subjects.

@@ -1,6 +1,6 @@
 """Random databases: tables like those of the paper's experiments, and facts without structure.
 
-The paper gives sizes (548 databases of at most 200 triples) and one ratio (about 1.8 triples per
+The paper states sizes (548 databases of at most 200 triples) and one ratio (about 1.8 triples per
 unit of the bound of Proposition 2.1, its Figure 2a), but not its generator. The generator here
 reproduces the ratio (slope 1.83 to 1.85), which depends on the size of the object pools.
 

@@ -1,9 +1,9 @@
 """Names of blank nodes, which are local to a file.
 
-If a file gives each of its blank nodes a label, the labels are kept. If some have none, as ``[ ]``
+If each blank node of a file has a label, the labels are kept. If some have none, as ``[ ]``
 in Turtle, the parser names these at random; and JSON-LD has labels that no other format has. All
 are then renamed ``b0``, ``b1``, ... in the order
-of the file, so that it gives the same facts at every read.
+of the file, so that every read returns the same facts.
 """
 
 from __future__ import annotations

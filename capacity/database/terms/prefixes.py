@@ -1,7 +1,7 @@
 """Prefixes that names may have though a file doesn't declare them.
 
 They are those of rdflib, of Wikidata's dumps, and the common ones of prefix.cc. A prefix that the
-file declares wins. A few stand for two namespaces, as ``schema`` does, which vocabularies have
+file declares wins. A few denote two namespaces, as ``schema`` does, which vocabularies have
 written with ``http`` and with ``https``: a name is then looked for in both.
 
 References

@@ -21,5 +21,5 @@ MODELS = _found()
 
 
 def models_of(task: Task) -> tuple[str, ...]:
-    """Names of the families that can be asked for a task."""
+    """List the names of the families that can be asked for a task."""
     return tuple(n for n, model in MODELS.items() if model.both_sides or task != "both-sides")

@@ -37,9 +37,9 @@ def in_words(
     db : Database
         The facts that they are about.
     exact : sequence of Dimension
-        Those for exact scores, which are told apart.
+        Those for exact scores, which are listed separately.
     tau : float, optional
-        A probability above 1/2, for which `margins_of` is told.
+        A probability above 1/2, for which `margins_of` is printed.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Types, ranges and distinctness of all that a claim of a dimension names, in this one place.
 
 Checkers look up facts and factors by the numbers of a claim. A number that names nothing would be
-no fact, and prove a sign that nothing demands; so each is held against the facts here, before a
+no fact, and prove a sign that nothing demands; so each is compared with the facts here, before a
 checker sees it, and a new claim is made of what passed. Sizes that the checks square are limited.
 """
 

@@ -92,7 +92,7 @@ class Known(Counts):
 def check_counts(claim: Dimension, known: Known) -> None:
     """End the check unless the bounds without a certificate follow from what is known.
 
-    A bound holds if one of the theorems gives as much; they are tried in turn.
+    A bound holds if one of the theorems proves as much; they are tried in turn.
     """
     claimed = [one for one in claim.reasons if one.certificate is None]
     known.spend(REASON * (1 + len(claimed)) + GROUP * sum(known.graph.shape[:2]), 0)

@@ -1,6 +1,6 @@
 """Necessary dimensions, and impossible ones, by facts: signs at some points, facts of one way.
 
-The proofs stand in `capacity.embedding.signs`: points on which rows show all patterns of signs, and
+The proofs are in `capacity.embedding.signs`: points on which rows show all patterns of signs, and
 matrices of signs with a small norm. Both are about strict signs, which every task but exact scores
 demands: at objects and queries, of scores less a threshold for each row if they are only ranked; at
 comparisons of two objects, of differences. Facts without reverses, which no symmetric scores can

@@ -179,7 +179,7 @@ def least_witness(
     seed : int
         Seed of the initial factors.
     tell : callable, optional
-        Told what is tried.
+        Called with what is tried.
 
     Returns
     -------

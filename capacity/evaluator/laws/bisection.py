@@ -45,8 +45,8 @@ class HalfSize:
         """Pairs of neighbouring sizes tried between which the share rises.
 
         Where it does so beyond chance, failed training decides and not size, and the size at which
-        half memorise means little. That there is none says little: a bisection never looks again
-        beyond the half, and with few runs a size the shares rise by chance.
+        half memorise means little. That there is none is weak evidence: a bisection never looks
+        again beyond the half, and with few runs per size the shares rise by chance.
         """
         return tuple((a, b) for a, b in pairwise(self.shares) if self.shares[a] < self.shares[b])
 

@@ -26,7 +26,7 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
         Runs, with columns ``layer_rank_bound``, ``database_rank_bound``, ``status`` and the
         accuracy column of `tau`, under its current name or that of schema 2.
     tau : float, 'argmax' or 'argmax_paper'
-        Threshold on the probability; 0.5 stands for a probability above one half.
+        Threshold on the probability; 0.5 means a probability above one half.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """`Engine`, one implementation of training, and what it is asked for. No torch in here.
 
-A `Workload` describes a training, and `StepCost` gives its seconds.
+A `Workload` describes a training, and `StepCost` predicts its seconds.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def ablate(
 ) -> AttentionLayer:
     """Copy a layer without what some of its heads write.
 
-    The copy is a layer like any other: `capacity.evaluator.fact_table` tells which facts it still
+    The copy is a layer like any other: `capacity.evaluator.fact_table` shows which facts it still
     recalls, and `layer_tensor` has its tensor L, of whose sum the terms of these heads are gone.
 
     Parameters

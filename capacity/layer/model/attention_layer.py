@@ -329,7 +329,7 @@ class AttentionLayer(nn.Module):
         Raises
         ------
         StorageError
-            If a file can't be written, say on a full disk; no part of it is left.
+            If a file can't be written, such as on a full disk; no part of it is left.
         InvalidArgumentError
             If the layer was changed so that its weights no longer fit its configuration, or are
             neither all float32 nor all float64.

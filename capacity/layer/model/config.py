@@ -8,7 +8,7 @@ a rank bound, and only the first is one:
 * Equation (9), d_model + n_heads d_head_vo <= rank(L), is the paper's *assumption* about trained
   layers ("we feel it is reasonable to assume"). The paper's figures and this project's tables call
   it the *layer rank bound*. It can exceed the proven upper bound: with d_model = 2, 4 heads,
-  d_head_vo = 2 and 2 predicates it gives 10, where rank(L) <= 4.
+  d_head_vo = 2 and 2 predicates it is 10, where rank(L) <= 4.
 
 References
 ----------
@@ -180,7 +180,7 @@ class LayerConfig:
 
 
 def layer_rank_assumed(config: LayerConfig) -> int:
-    """Rank that the paper assumes a trained layer to reach, d_model + n_heads d_head_vo.
+    """Return the rank that the paper assumes for a trained layer, d_model + n_heads d_head_vo.
 
     Equation (9) of Wong 2025: an assumption about trained layers, not a theorem. Compare
     `layer_rank_upper`, a proven upper bound that can be smaller.
@@ -204,7 +204,7 @@ def layer_rank_assumed(config: LayerConfig) -> int:
 
 
 def layer_rank_upper_paper(config: LayerConfig, n_predicates: int) -> int:
-    """Upper bound of rank(L), d_model + n_heads d_head_vo |Q| (Wong 2025, Proposition 3.5).
+    """Bound rank(L) by d_model + n_heads d_head_vo |Q| (Wong 2025, Proposition 3.5).
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def layer_rank_upper_paper(config: LayerConfig, n_predicates: int) -> int:
 
 
 def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
-    """Upper bound of rank(L), never above Proposition 3.5.
+    """Compute an upper bound of rank(L), which is never above Proposition 3.5.
 
     With d = d_model, and K, Q, V for the numbers of subjects, predicates and objects, the least of
 
@@ -263,7 +263,7 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
 
     Examples
     --------
-    Equation (9) gives 10 for these sizes:
+    Equation (9) is 10 for these sizes:
 
     >>> layer_rank_upper(LayerConfig(2, 4, 1, 2), (9, 2, 9))
     4

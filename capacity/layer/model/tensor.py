@@ -78,7 +78,7 @@ def layer_tensor(layer: AttentionLayer, db: DatabaseLike) -> LayerTensor:
     layer : AttentionLayer
         A plain layer with ``d_vocab == db.n_tokens``.
     db : Database
-        Database that gives the tokens and the domain.
+        Database that defines the tokens and the domain.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def tensor_of_circuits(
     W_VO : tensor, shape (n_heads, n_tokens, n_tokens)
         Value-output circuits; rows of subjects and predicates, and columns of objects.
     db : Database
-        Database that gives the tokens and the domain.
+        Database that defines the tokens and the domain.
 
     Returns
     -------

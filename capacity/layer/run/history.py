@@ -90,7 +90,7 @@ NO_HISTORY = History()
 def recorded_epochs(n_epochs: int) -> NDArray[np.int64]:
     """List the epochs, of `n_epochs` at most, before or in which the curve is recorded.
 
-    They depend on neither engine nor database, so that curves can be held against each other.
+    They depend on neither engine nor database, so that curves can be compared with each other.
 
     Examples
     --------

@@ -5,7 +5,7 @@ the facts, and the number of epochs done. It is one file: a SHA-256 digest of th
 the rest, then an ``.npz``. A file that is damaged, or belongs to another run or to other arrays, is
 ignored, and the run starts over. The digest detects damage, not forgery.
 
-Who follows the progress of a training is told by them, too. No torch in here.
+They also report the progress of a training. No torch in here.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Snapshots:
     ) -> None:
         """Write a snapshot if one is due.
 
-        If it can't be written, say on a full disk, training continues without it.
+        If it can't be written, for example on a full disk, training continues without it.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ NO_SNAPSHOTS = Snapshots(None, "")
 def _is_stored(body: memoryview) -> bool:
     """Return whether no member is compressed, as in what `Snapshots` writes.
 
-    A compressed one may stand for far more than the file holds.
+    A compressed one may expand to far more than the file holds.
     """
     with ZipFile(BytesIO(body)) as members:
         return all(one.compress_type == ZIP_STORED for one in members.infolist())

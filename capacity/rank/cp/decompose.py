@@ -54,8 +54,8 @@ def cp_decompose(
     Parameters
     ----------
     tensor : Database, SparseTensor, ndarray, AttentionLayer, or what `as_tensor` takes
-        The tensor to decompose, of order 2 or more; facts stand for their tensor D, a plain layer
-        for its tensor over all tokens.
+        The tensor to decompose, of order 2 or more; facts are taken as their tensor D, a plain
+        layer as its tensor over all tokens.
     rank : int
         Number of terms.
     method : {'lm', 'als', 'lbfgs'}

@@ -1,6 +1,6 @@
 """Numerical estimates of the rank: by fitting CP decompositions, and by singular values.
 
-A CP decomposition writes a tensor as a sum of R simple tensors a_r (x) b_r (x) ... Fitting one with
+A CP decomposition writes a tensor as a sum of R simple tensors a_r (x) b_r (x) ... A fit with
 a small residual suggests that the rank is at most R but proves nothing: the result is an
 *estimate*, never a bound. A tensor whose border rank is below its rank (such as W) is approached by
 ever larger terms that cancel; such fits are recognised by the size of their terms and rejected.
@@ -90,8 +90,8 @@ def cp_estimate(
     Parameters
     ----------
     tensor : Database, SparseTensor, ndarray, AttentionLayer, or what `as_tensor` takes
-        The tensor whose rank is estimated, of order 2 or more; facts stand for their tensor D, a
-        plain layer for its tensor over all tokens.
+        The tensor whose rank is estimated, of order 2 or more; facts are taken as their tensor D, a
+        plain layer as its tensor over all tokens.
     n_starts : int
         Maximum number of random starts for each number of terms.
     max_iterations : int

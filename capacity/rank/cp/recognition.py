@@ -1,7 +1,7 @@
 """Recognise numbers of high precision: as fractions, or as elements of one number field.
 
 Solutions of polynomial equations with rational coefficients that are isolated are algebraic
-numbers. If one is known to enough digits, a short integer relation among its powers gives its
+numbers. If one is known to enough digits, a short integer relation among its powers yields its
 minimal polynomial f, and a short relation among another number and those powers writes that as a
 polynomial in the first. Lattice reduction (LLL) finds such relations. What is recognised may be
 wrong, so it is verified exactly afterwards.

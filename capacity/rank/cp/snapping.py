@@ -1,7 +1,7 @@
 """Move a fit within its family of solutions until each coefficient is a recognisable number.
 
 An exact fit is seldom alone: terms can be rescaled, and often deformed. The null space of the
-Jacobian tells the ways, and which coefficients can move at all. So
+Jacobian contains the ways, and shows which coefficients can move at all. So
 
 1. in all factors but the last, scale the largest coefficient of each column to 1 and fix it;
 2. fix one coefficient that can move to a simple fraction, follow the null space there, and solve

@@ -2,7 +2,7 @@
 
 Project one mode of a tensor to a dimensions, T in A (x) B (x) C with dim A = a, and let T act as a
 map from wedge^p A (x) B* to wedge^(p+1) A (x) C, multiplying by T's part in A. A simple tensor
-x (x) y (x) z gives a map of rank C(a - 1, p), for x ^ . has that rank on wedge^p A. So
+x (x) y (x) z yields a map of rank C(a - 1, p), for x ^ . has that rank on wedge^p A. So
 
     rank(T) >= rank of the map / C(a - 1, p).
 
@@ -88,7 +88,7 @@ def best_flattening(
     """Find the mode, the projection and the p of the largest bound.
 
     The smallest flattenings are tried first, and those whose shape allows no larger bound than the
-    best so far are skipped. Almost all projections to a given dimension give the same rank, so one
+    best so far are skipped. Almost all projections to a given dimension have the same rank, so one
     is tried. Ranks are taken modulo `capacity.exact.modular_rank.PRIME`.
 
     Parameters

@@ -3,7 +3,7 @@
 It is the rank if and only if vectors g whose partial matrix has a completion of rank one span the
 space of objects. The verifier (`capacity.rank.verifier.kinds.rank_one_completion`) shows two kinds
 of objects at which they don't: those where every g is zero, and classes of objects with equal
-entries in every g. A linear form tells either, and proves n + 1.
+entries in every g. A linear form shows either, and proves n + 1.
 
 If there are none of these, a basis is drawn. Let S(v) be the objects that v has in tow, and D(v)
 those of them with the same entry as v in every g with support S(v): such g span the vectors that

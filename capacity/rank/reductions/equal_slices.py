@@ -2,7 +2,7 @@
 
 If two slices of a mode are equal, the tensor is the image of the one without the second slice under
 a linear map of that mode, and the other way round: both have the same rank. A decomposition of the
-smaller tensor gives one of the larger with as many terms, whose vectors repeat a coefficient for
+smaller tensor yields one of the larger with as many terms, whose vectors repeat a coefficient for
 each of the merged slices.
 """
 

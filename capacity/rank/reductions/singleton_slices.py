@@ -5,7 +5,7 @@ Let the slice i of a mode have one nonzero entry, at (a, b) in the other two mod
     rank(T) = 1 + the lowest rank of the other slices, over all values of their fiber (a, b).
 
 Lower bound: removing the slice subtracts unknown multiples of it from the others, which changes
-that fiber alone. Upper bound: one simple tensor, e_a x e_b x (any vector), gives the slice and
+that fiber alone. Upper bound: one simple tensor, e_a x e_b x (any vector), yields the slice and
 corrects the fiber, whatever values a decomposition of the other slices has there. So the rest is a
 smaller tensor with unknown fibers, as for the effective rank; slices whose known entries are all
 zero are dropped from it too. On real data most objects occur in a single fact.

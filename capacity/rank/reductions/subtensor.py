@@ -210,7 +210,7 @@ def concise_core(tensor: FactsOrTensor) -> Core:
     Returns
     -------
     Core
-        The core, with the coefficients that give the tensor back.
+        The core, with the coefficients that restore the tensor.
 
     Raises
     ------

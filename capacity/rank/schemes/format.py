@@ -119,7 +119,7 @@ FORMATS: dict[str, SchemeFormat] = {}
 
 
 def register_scheme_format(format: SchemeFormat) -> None:
-    """Let `read_decomposition` read files of another format.
+    """Register a format, so that `read_decomposition` reads its files.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def register_scheme_format(format: SchemeFormat) -> None:
 
 
 def unregister_scheme_format(name: str) -> SchemeFormat:
-    """Take a format from the list, and return it.
+    """Remove a format from the registry, and return it.
 
     Parameters
     ----------

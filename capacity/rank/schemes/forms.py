@@ -178,7 +178,7 @@ def grouped_by_letter(tokens: Sequence[Token]) -> list[Form]:
     Raises
     ------
     NotRationalError
-        If a number or a sign stands before a bracket, which may be about all of it, or a letter
+        If a number or a sign precedes a bracket, which may be about all of it, or a letter
         comes again behind another.
 
     Examples

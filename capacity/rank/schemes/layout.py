@@ -1,10 +1,10 @@
 """Layouts of the matrices of a file: products by rows or by columns, C or C transposed.
 
-Files of one format differ in it, and few say it. So a reader gives every way in which the numbers
-make matrices of factors, and the one that adds up to the tensor is taken. It is told by the values
-of the multilinear form at random points modulo a prime: by Schwartz and Zippel two forms of degree
-3 that differ agree at one with a probability of 3 / p at most. This chooses, and proves nothing:
-`verify_decomposition` does that.
+Files of one format differ in it, and few name it. So a reader returns every way in which the
+numbers make matrices of factors, and the one that adds up to the tensor is taken. It is recognised
+by the values of the multilinear form at random points modulo a prime: by Schwartz and Zippel two
+forms of degree 3 that differ agree at one with a probability of 3 / p at most. This chooses, and
+proves nothing: `verify_decomposition` does that.
 
 References
 ----------

@@ -1,7 +1,7 @@
 """Coefficients of published schemes: integers, fractions and short decimals, exact.
 
 What a file writes as text is read by these patterns alone and never evaluated. A number that takes
-a page, or an exponent that stands for one, is refused before it is made.
+a page, or an exponent that expands to one, is refused before it is made.
 """
 
 from __future__ import annotations

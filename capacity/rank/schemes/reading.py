@@ -56,7 +56,7 @@ def read_decomposition(
     of : SparseTensor, optional
         The tensor that it is to add up to; by default the product of matrices of these sizes.
     format : str, optional
-        Name of the format; by default told by the end of the file's name.
+        Name of the format; by default that of the end of the file's name.
     max_bytes : int
         Maximum size, also when decompressed.
     max_cells : int, optional
@@ -75,7 +75,7 @@ def read_decomposition(
         If the file can't be read, is larger than the limits, or isn't a decomposition over the
         rationals; with the line, where there is one.
     InvalidArgumentError
-        If the format is unknown, or isn't told by the name.
+        If the format is unknown, or can't be derived from the name.
     InvalidTypeError
         If `path` is neither a path nor a sequence of them, or `of` isn't a tensor.
 

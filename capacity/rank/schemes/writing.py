@@ -31,7 +31,7 @@ def write_decomposition(
         ``.sms``: three files, whose names end in ``_L.sms``, ``_R.sms`` and ``_P.sms``. Compressed
         by gzip if the name ends in ``.gz``.
     format : str, optional
-        Name of the format; by default told by the end of the file's name.
+        Name of the format; by default that of the end of the file's name.
 
     Returns
     -------

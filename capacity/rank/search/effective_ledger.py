@@ -10,7 +10,7 @@ subtracted, nothing changes at the observed fibers of D_j, where they vanish. On
 first number is sum over i != j of |V_i|. Bounds of two components don't add: two copies of Example
 2.2 of Wong (2025), of effective rank 5 each, have effective rank 9.
 
-From above: the rank's decompositions, the tensors that merging gives (`capacity.rank.upper`), and
+From above: the rank's decompositions, the tensors that merging yields (`capacity.rank.upper`), and
 from there walks in the flip graph and numerical fits, both of which ignore the unobserved fibers.
 """
 

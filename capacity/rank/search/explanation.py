@@ -80,7 +80,7 @@ def contributions(values: Indices, methods: Words) -> str:
     values : ndarray of int64, shape (n_components,)
         Bound of each component.
     methods : ndarray of str, shape (n_components,)
-        Name of the method that gives it.
+        Name of the method that proves it.
 
     Returns
     -------

@@ -47,7 +47,7 @@ METHODS: list[Method] = [
 
 
 def register_method(method: Method, *, before: str | None = None) -> None:
-    """Make a method part of every search.
+    """Register a method of search, which every search then uses.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 """Searches by walks in the flip graph over F_2, whose decompositions are lifted to the rationals.
 
-Walks begin at the starts that those over the integers have, modulo 2, and at the decomposition at
-hand. Over F_2 there may be shorter decompositions than over the rationals, and many have no lift
-(`capacity.rank.upper.lifting`). So there are two kinds of turns. A walk from a decomposition that
-lifts looks for one that is a term shorter, as often as that succeeds, since neighbours of one that
-lifts often lift, too. Otherwise a walk from the shortest decompositions goes down as far as it can;
-of a length that has `MOST_LIFTS` without a lift no more are looked for.
+Walks begin at the starts that those over the integers have, modulo 2, and at the current
+decomposition. Over F_2 there may be shorter decompositions than over the rationals, and many have
+no lift (`capacity.rank.upper.lifting`). So there are two kinds of turns. A walk from a
+decomposition that lifts looks for one that is a term shorter, as often as that succeeds, since
+neighbours of one that lifts often lift, too. Otherwise a walk from the shortest decompositions goes
+down as far as it can; of a length that has `MOST_LIFTS` without a lift no more are looked for.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ and a plus transition turns any two terms into three,
 
     a x b x c + a' x b' x c'  =  a x (b + b') x c + a x b' x (c + c') + (a + a') x b' x c'.
 
-A term with a factor 0 vanishes. A sum of factors is one operation a word of 64 coefficients.
+A term with a factor 0 vanishes. A sum of factors is one operation per word of 64 coefficients.
 
 A factor's key is linear in it: the factor itself if it fits 64 bits, and else a sum of random
 words. Factors are compared by their keys.

@@ -19,7 +19,7 @@ generic combination of them,
 
     rank(A, B together) >= rank [A; B] + rank [A B] - rank(A + t B),
 
-so that three ranks of matrices tell which pairs may save anything. The pairs that save most are
+so that three ranks of matrices show which pairs may save anything. The pairs that save most are
 taken, one after the other.
 """
 

@@ -1,6 +1,6 @@
 """Shorter exact decompositions by random walks in the flip graph, over the integers.
 
-A walk goes on by flips (`capacity.rank.upper.flip_moves`), which leave the sum as it is. If a
+A walk continues by flips (`capacity.rank.upper.flip_moves`), which leave the sum as it is. If a
 factor becomes zero, its term vanishes and the decomposition is one shorter. A walk without progress
 takes a plus transition, which turns two terms into three. Every decomposition on the way is exact.
 """

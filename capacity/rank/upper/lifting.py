@@ -5,7 +5,7 @@ Let factors U add up to the tensor T modulo 2^k. Then U + 2^k X do so modulo 2^(
     J X = (T - the sum of U) / 2^k    modulo 2,
 
 where J is the derivative of the sum, which is the same at every k. If the right side is in its
-column space the lift goes on. Which of the solutions X is taken matters: a 0 should stay 0, and a
+column space the lift continues. Which of the solutions X is taken matters: a 0 should stay 0, and a
 1 become 1 or -1. So X changes coefficients that are 1 rather than others, and a change is added
 with the sign that makes the coefficient small. Others are tried by other orders of the unknowns.
 

@@ -42,7 +42,7 @@ class SpanningTree:
     parents : list of int
         The number above each of them; 0 for the root itself.
     weight : int
-        Weight of the tree: the number of terms that it gives, if no rank modulo a prime is smaller
+        Weight of the tree: the number of terms that it yields, if no rank modulo a prime is smaller
         than the rank.
     """
 

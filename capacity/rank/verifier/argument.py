@@ -2,7 +2,7 @@
 
 They hold indices of the tensor's modes; for a database, these are indices into
 ``Database.subjects``, ``predicates`` and ``objects``. Nothing in them is trusted; the proof that an
-argument of a kind gives its value stands with the kind's checker.
+argument of a kind proves its value is beside the kind's checker.
 
 ========================  =====  ================================================================
 argument                  side   value

@@ -43,7 +43,7 @@ class Certificate:
     by : str
         Name of the method that found the bound; a remark, which no check uses.
     arguments : tuple of Argument
-        Arguments that prove the bound. The notes of `verify` say when their values may be added.
+        Arguments that prove the bound. The notes of `verify` state when their values may be added.
     facts_sha256 : str
         `Database.facts_sha256` of the facts that the bound holds for or, if `multi` is None,
         `SparseTensor.sha256` of the tensor.

@@ -105,15 +105,15 @@ def verify(
 
     for all other products meet zeros of D. But A vanishes on the product of the S_m. For an
     unfolding, all but one of the sets are empty. For the substitution method, suppose that A[i, j,
-    ..., k] isn't zero. The first of its slices to be removed, say i, would hide (make unknown) (x,
-    j, ..., k) for all x; then the next, say j, unknown there, would hide (x, y, ..., k) for all x
-    and y, and so on; and the last, k, of which no entry is known any more, couldn't be removed, nor
-    be a row of a minor whose entries are known. Slices that are removed at once are of one mode, so
-    i, j, ..., k are removed at different steps. So B stays as it was. If the substitution is in a
-    view of A, restrict to the view first. One component may have any lower bound of its rank, such
-    as a flattening's: the slices of the others are removed first. Two such bounds don't add in
-    general (Shitov's counterexample to Strassen's additivity); but one flattening may be about
-    several components at once: its rank is the sum of theirs.
+    ..., k] isn't zero. The first of its slices to be removed, call it i, would hide (make
+    unknown) (x, j, ..., k) for all x; then the next, call it j, unknown there, would hide (x,
+    y, ..., k) for all x and y, and so on; and the last, k, of which no entry is known any more,
+    couldn't be removed, nor be a row of a minor whose entries are known. Slices that are removed at
+    once are of one mode, so i, j, ..., k are removed at different steps. So B stays as it was. If
+    the substitution is in a view of A, restrict to the view first. One component may have any lower
+    bound of its rank, such as a flattening's: the slices of the others are removed first. Two such
+    bounds don't add in general (Shitov's counterexample to Strassen's additivity); but one
+    flattening may be about several components at once: its rank is the sum of theirs.
 
     *Pairs.* An unfolding and another argument may be about the same components, if the slices that
     the unfolding removes are none of the other's sub-tensor, and vanish on it: the sub-tensor then
@@ -147,9 +147,9 @@ def verify(
     *Upper bounds* add: each argument contributes a tensor that is a sum of as many simple tensors
     as its value, and these tensors add up to D, entry by entry.
 
-    *Fields and border ranks.* Unless the certificate says otherwise, the rank is that over the real
-    numbers. `capacity.rank.verifier.kind` says which arguments hold over the rational or complex
-    numbers, and which bound the border rank.
+    *Fields and border ranks.* Unless the certificate names another field, the rank is that over the
+    real numbers. `capacity.rank.verifier.kind` lists the arguments that hold over the rational or
+    complex numbers, and which bound the border rank.
 
     *Theorems.* Some kinds of arguments rest on theorems of others, whose conditions are checked and
     whose proofs aren't: `Verdict.cited` names them, and with ``cited=False`` they prove nothing.

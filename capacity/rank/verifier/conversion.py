@@ -1,10 +1,10 @@
 """Type checks and conversions of the fields of arguments, all in this one place.
 
-Checkers compute with products and sums of indices. In an array of int8, say, these would wrap where
-int64 doesn't, and the checker would look at other columns of a minor than those that are named. So
-each array is converted to int64 here, before any checker sees it, and only integers pass: not
-floating-point numbers, booleans or objects. Sizes of a tensor are below 2^31, so a product of two
-of them fits 64 bits.
+Checkers compute with products and sums of indices. In an array of int8, for example, these would
+wrap where int64 doesn't, and the checker would look at other columns of a minor than those that are
+named. So each array is converted to int64 here, before any checker sees it, and only integers pass:
+not floating-point numbers, booleans or objects. Sizes of a tensor are below 2^31, so a product of
+two of them fits 64 bits.
 """
 
 from __future__ import annotations

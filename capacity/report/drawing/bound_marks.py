@@ -29,7 +29,7 @@ class BoundMark:
     at : float
         Its position, in percent of the line.
     title, says : str
-        What gives it, in a few words and in a sentence.
+        What proves it, in a few words and in a sentence.
     """
 
     name: str

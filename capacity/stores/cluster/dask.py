@@ -53,7 +53,7 @@ def count_dask(
         Address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``, which must have this version
         of the library, as its workers must.
     progress : callable, optional
-        Function that is told how far the work is, in steps.
+        Function that is called with the progress of the work, in steps.
     format : str, optional
         Format of all files; by default it is guessed of each.
     table, terms : str, optional
@@ -67,7 +67,8 @@ def count_dask(
     max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
     skip_errors : int
-        Most broken lines of a file that are omitted, as `capacity.load` has it; ``notes`` tell.
+        Most broken lines of a file that are omitted, as `capacity.load` has it; ``notes`` list
+        them.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def count_dask(
     Raises
     ------
     ClusterError
-        If no scheduler answers, it has no workers, or it gives a task up.
+        If no scheduler answers, it has no workers, or it abandons a task.
     DatabaseFormatError
         If a file can't be read as facts, or passes a limit.
     InvalidArgumentError

@@ -1,6 +1,6 @@
 """Keys of the terms of scanned lines, by compiled code.
 
-They stand in a module of their own, for compiled code is kept as long as all that its module
+They have a module of their own, because compiled code is kept as long as all that its module
 imports is the same.
 """
 
@@ -73,7 +73,7 @@ def key_column(
     tails, tail_starts : ndarrays
         Bytes of all tails as keys have them, and where each begins.
     prefix : ndarray of uint8
-        What stands before the name of a blank node.
+        What precedes the name of a blank node.
     n : int
         Number of the lines.
     """

@@ -1,7 +1,7 @@
 """Keys of plain lines of N-Triples and N-Quads, by compiled code; of other lines by the parser.
 
-What is plain, `capacity.database.io.rdf.lines.scanning` says. A text that the parser must see as a
-whole, because of an error or a statement of several lines, is left to it (`UnsuitedError`).
+`capacity.database.io.rdf.lines.scanning` defines what is plain. A text that the parser must see as
+a whole, because of an error or a statement of several lines, is left to it (`UnsuitedError`).
 """
 
 from __future__ import annotations

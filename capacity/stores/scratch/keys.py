@@ -1,6 +1,6 @@
 """Terms as texts, their keys, and as integers, their ids, in the temporary database.
 
-A key says the kind of a term by its first character, and else is its form in N-Triples, which is
+A key has the kind of a term as its first character, and else is its form in N-Triples, which is
 the same for equal terms. An id is a hash of the key, with the kind in its last digit. That no two
 terms share an id is checked, so that counts of ids are counts of terms, with no error; if two do,
 which one in a thousand files of 10^8 terms may have, other hashes, of twice the length, are taken.

@@ -215,7 +215,7 @@ def scratch(
     threads : int, optional
         Number of threads; by default as many as there are processors and memory for.
     progress : callable, optional
-        Function that is told how far the work is.
+        Function that is called with the progress of the work.
 
     Raises
     ------

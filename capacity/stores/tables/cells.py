@@ -1,6 +1,6 @@
 """Cells of tables as keys: read in a stream, and recognised as labels or as terms, as `load` does.
 
-The cells are staged as they stand, in the table ``cells`` (s, p, o) of the temporary database, for
+The cells are staged as they are, in the table ``cells`` (s, p, o) of the temporary database, for
 what they are follows from all of them.
 """
 
@@ -41,11 +41,11 @@ class TableFile:
     table : Table
         Its rows, which aren't held, and its names.
     options : TableOptions
-        What the user, and the file itself, say of it.
+        The options of the caller, and of the file itself.
     batches : callable
         Function of a `Layout` that yields batches of the cells of its facts.
     tell : callable
-        Function of the number of rows so far, which tells how far reading is.
+        Function of the number of rows so far, which reports progress.
     own : Table, optional
         The table without the columns that its folders name.
     doubtful : bool

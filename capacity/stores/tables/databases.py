@@ -53,13 +53,13 @@ def database_table(
     Parameters
     ----------
     db : Scratch
-        The temporary database, which is told how far reading is.
+        The temporary database, which reports the progress of reading.
     where : str
         Path of the file.
     name : str or None
         Name of the table, with or without its schema; None if there is one alone.
     reading : Reading
-        What the user says of its columns and cells.
+        The caller's options for its columns and cells.
     seconds : float or None
         Seconds for reading a view; None if views aren't read.
 

@@ -82,13 +82,13 @@ def text_table(db: Scratch, where: str, format: Format, reading: Reading) -> Tab
     Parameters
     ----------
     db : Scratch
-        The temporary database, which is told how far reading is.
+        The temporary database, which reports the progress of reading.
     where : str
         Path of the file.
     format : Format
         Its format, which splits it into rows.
     reading : Reading
-        What the user says of it.
+        The caller's options for it.
     """
     said = reading.table is not None
     text = FileText(where, reading.limits)
@@ -196,7 +196,7 @@ def parquet_table(
     where : str
         The file.
     reading : Reading
-        What the user says of it.
+        The caller's options for it.
     tell : callable
         Function of what is read, how much of it, and how much there is.
 

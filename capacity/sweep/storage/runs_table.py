@@ -71,7 +71,7 @@ def table_of_rows(rows: Iterable[Row], schema: pa.Schema = RUNS_SCHEMA) -> pa.Ta
 def write_table(path: Path, table: pa.Table, *, of: str) -> None:
     """Write rows of the runs table completely or not at all, with their origin and digest.
 
-    The same rows give the same bytes.
+    The same rows yield the same bytes.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def _require_stamp(path: Path, table: pa.Table, of: str | None) -> None:
 def compact(folder: str | os.PathLike[str]) -> Path:
     """Write the rows of all shards that are done as one file, ``runs.parquet``.
 
-    The shards stay: they are the record of the runs that are done. The same rows give the same
+    The shards stay: they are the record of the runs that are done. The same rows yield the same
     bytes.
 
     Parameters

@@ -1,6 +1,6 @@
 """Tensors in the files of other libraries: archives (``.npz``, ``.pt``), and MatrixMarket.
 
-What an archive or a header promises is held against the limits before anything is made of it, and
+What an archive or a header promises is compared with the limits before anything is made of it, and
 no pickle is read. A matrix is a tensor of two modes.
 
 References

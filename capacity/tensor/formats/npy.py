@@ -1,6 +1,6 @@
 """Tensors as numpy's files of one array (``.npy``), without pickles.
 
-The header is held against the limits before an array is made, and the array against the header, so
+The header is compared with the limits before an array is made, and the array with the header, so
 that neither a header that promises too much nor a truncated file is read.
 """
 

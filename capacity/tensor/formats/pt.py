@@ -1,8 +1,8 @@
 """Tensors as torch saves them (``.pt``), without pickled objects.
 
 torch alone understands the program of such a file, and lets it name none but tensors
-(``weights_only``). It is run without the numbers (``map_location="meta"``): this tells type, shape
-and strides, which are held against what is stored, for torch would read beyond it.
+(``weights_only``). It is run without the numbers (``map_location="meta"``): this yields type, shape
+and strides, which are compared with what is stored, for torch would read beyond it.
 """
 
 from __future__ import annotations

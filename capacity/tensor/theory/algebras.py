@@ -20,7 +20,7 @@ LARGEST_DEGREE = 2**10
 
 
 def truncated_polynomials(n: int) -> SparseTensor:
-    """Tensor of the algebra R[x] / (x^n): products of polynomials whose degrees from n on vanish.
+    """Return the tensor of the algebra R[x] / (x^n), in which degrees from n on vanish.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def truncated_polynomials(n: int) -> SparseTensor:
 
 
 def polynomials_modulo(modulus: Sequence[int]) -> SparseTensor:
-    """Tensor of the algebra R[x] / (f), for a polynomial f with integer coefficients.
+    """Return the tensor of the algebra R[x] / (f), for a polynomial f with integer coefficients.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def polynomials_modulo(modulus: Sequence[int]) -> SparseTensor:
 
 
 def complex_numbers() -> SparseTensor:
-    """Tensor of the product of two complex numbers, given by real and imaginary parts.
+    """Return the tensor of the product of complex numbers, by their real and imaginary parts.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def complex_numbers() -> SparseTensor:
 
 
 def quaternions() -> SparseTensor:
-    """Tensor of the product of two quaternions, in the basis 1, i, j, k.
+    """Return the tensor of the product of two quaternions, in the basis 1, i, j, k.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def quaternions() -> SparseTensor:
 
 
 def triangular_matrices(n: int) -> SparseTensor:
-    """Tensor of the algebra of upper triangular n x n matrices.
+    """Return the tensor of the algebra of upper triangular n x n matrices.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def triangular_matrices(n: int) -> SparseTensor:
 
 
 def group_algebra(table: ArrayLike) -> SparseTensor:
-    """Tensor of the algebra of a finite group: the group's elements are the basis.
+    """Return the tensor of the algebra of a finite group, whose elements are the basis.
 
     Parameters
     ----------

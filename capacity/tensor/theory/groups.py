@@ -16,7 +16,7 @@ LARGEST_TABLE = 2**10
 
 
 def cyclic_group(n: int) -> NDArray[np.int64]:
-    """Table of the group of integers modulo n under addition.
+    """Return the table of the group of integers modulo n under addition.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def cyclic_group(n: int) -> NDArray[np.int64]:
 
 
 def symmetric_group(n: int) -> NDArray[np.int64]:
-    """Table of the group of permutations of n things, in lexicographic order.
+    """Return the table of the group of permutations of n things, in lexicographic order.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def symmetric_group(n: int) -> NDArray[np.int64]:
 
 
 def dihedral_group(n: int) -> NDArray[np.int64]:
-    """Table of the group of the 2 n symmetries of a regular polygon with n corners.
+    """Return the table of the group of the 2 n symmetries of a regular polygon with n corners.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def dihedral_group(n: int) -> NDArray[np.int64]:
 
 
 def quaternion_group() -> NDArray[np.int64]:
-    """Table of the group of the quaternions 1, -1, i, -i, j, -j, k, -k.
+    """Return the table of the group of the quaternions 1, -1, i, -i, j, -j, k, -k.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def quaternion_group() -> NDArray[np.int64]:
 
 
 def product_group(*tables: ArrayLike) -> NDArray[np.int64]:
-    """Table of the direct product of groups.
+    """Return the table of the direct product of groups.
 
     Its group algebra is the Kronecker product of those of the groups.
 

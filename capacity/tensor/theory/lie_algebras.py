@@ -16,7 +16,7 @@ LARGEST_LIE, LARGEST_EXTERIOR = 5, 8
 
 
 def lie_algebra(family: str, n: int) -> SparseTensor:
-    """Tensor of the bracket [x, y] = x y - y x of a Lie algebra of n x n matrices.
+    """Return the tensor of the bracket [x, y] = x y - y x of a Lie algebra of n x n matrices.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _basis(family: str, n: int) -> NDArray[np.int64]:
 
 
 def exterior_algebra(n: int) -> SparseTensor:
-    """Tensor of the exterior algebra of a space of n dimensions.
+    """Return the tensor of the exterior algebra of a space of n dimensions.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from capacity.tensor.sparse import SparseTensor
 
 
 def matrix_multiplication(n: int, m: int, p: int) -> SparseTensor:
-    """Tensor of the product of an n x m and an m x p matrix.
+    """Return the tensor of the product of an n x m and an m x p matrix.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def matrix_multiplication(n: int, m: int, p: int) -> SparseTensor:
 
 
 def polynomial_product(m: int, n: int) -> SparseTensor:
-    """Tensor of the product of polynomials with m and n coefficients.
+    """Return the tensor of the product of polynomials with m and n coefficients.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ LARGEST_STRUCTURED = 12
 
 
 def structured_product(left: str, right: str, n: int) -> SparseTensor:
-    """Tensor of the product of two n x n matrices of some structure.
+    """Return the tensor of the product of two n x n matrices of some structure.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ LADERMAN = (
 
 
 def laderman_products(*numbers: int) -> SparseTensor:
-    """Sum of some of the 23 products of Laderman's algorithm for 3 x 3 matrices.
+    """Return the sum of some of the 23 products of Laderman's algorithm for 3 x 3 matrices.
 
     All of them add up to `matrix_multiplication` (3, 3, 3).
 

@@ -18,7 +18,7 @@ LARGEST_DETERMINANT = 9
 
 
 def w_state(n: int) -> SparseTensor:
-    """W state of n qubits: the sum of the n simple tensors with a single 1 among zeros.
+    """Return the W state of n qubits: the sum of the n simple tensors with a single 1 among zeros.
 
     Its rank is n, and its border rank 2.
 
@@ -51,7 +51,7 @@ def w_state(n: int) -> SparseTensor:
 
 
 def dicke_state(n: int, k: int) -> SparseTensor:
-    """Dicke state of n qubits with k excitations, without its factor of normalisation.
+    """Return the Dicke state of n qubits with k excitations, without its factor of normalisation.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def dicke_state(n: int, k: int) -> SparseTensor:
 
 
 def ghz_state(n: int, levels: int = 2) -> SparseTensor:
-    """GHZ state, the diagonal tensor of ones: of order n and of rank `levels`.
+    """Return the GHZ state: the diagonal tensor of ones of order n, whose rank is `levels`.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def ghz_state(n: int, levels: int = 2) -> SparseTensor:
 
 
 def determinant(n: int) -> SparseTensor:
-    """Determinant of an n x n matrix as a multilinear map of its rows (the Levi-Civita tensor).
+    """Return the determinant as a multilinear map of n rows, the Levi-Civita tensor.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def determinant(n: int) -> SparseTensor:
 
 
 def permanent(n: int) -> SparseTensor:
-    """Permanent of an n x n matrix as a multilinear map of its rows.
+    """Return the permanent of an n x n matrix as a multilinear map of its rows.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def certificates(
     side: Side | None = None,
     kind: str | None = None,
 ) -> Certificate:
-    """Valid certificates of a database or a tensor, tight or not.
+    """Draw valid certificates of a database or a tensor, tight or not.
 
     A lower bound has arguments about different components, pairs of an unfolding and another
     argument, and at most one of another kind; views, bases, primes and the order of substitution

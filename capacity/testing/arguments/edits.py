@@ -25,7 +25,7 @@ FACTORS = (1 - 1e-12, 1 + 1e-6, 0.5, 1.5, -1.0, 0.0, 1e300)
 def mutations(
     draw: st.DrawFn, certificate: Certificate, *, others: Sequence[Certificate] = ()
 ) -> dict[str, Any]:
-    """Certificates after one to three edits, as JSON data.
+    """Draw certificates after one to three edits, as JSON data.
 
     Numbers change, lists are cut, swapped, repeated and emptied, arguments are doubled, dropped and
     taken from other certificates, sides, quantities and primes exchanged, floats nudged, bases made

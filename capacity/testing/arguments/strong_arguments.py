@@ -1,7 +1,7 @@
 """Random arguments for lower bounds that don't add, valid by construction.
 
 They are flattenings, pencils, algebras, forms on rank one, and distinctions of cases; those by
-diagonalization stand apart. A certificate may have one of them.
+diagonalization are separate. A certificate may have one of them.
 """
 
 from __future__ import annotations

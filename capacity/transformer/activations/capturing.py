@@ -166,7 +166,7 @@ def capture_layers(
 ) -> Iterator[ActivationCache]:
     """Run a model on sentences, and yield its layers one by one, for sentences that are long.
 
-    The model goes on when the next layer is asked for, so that one layer at a time is in memory.
+    The model continues when the next layer is asked for, so that one layer at a time is in memory.
 
     Parameters
     ----------

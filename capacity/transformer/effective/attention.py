@@ -146,7 +146,7 @@ def effective_layer(
     seen: Bool[Tensor, "batch n m"] | None = None,
     sink: Float[Tensor, "batch heads n"] | None = None,
 ) -> EffectiveLayer:
-    """Effective attention of one layer's heads, given as tensors.
+    """Compute the effective attention of one layer's heads, which are given as tensors.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def effective_share(
     pattern: Float[Tensor, "batch heads n n"],
     effective: Float[Tensor, "batch heads n n"] | EffectiveLayer,
 ) -> Float[Tensor, "batch heads"]:
-    """Share of each head's squared attention that is effective: |A_perp|^2 / |A|^2.
+    """Compute the share of each head's squared attention that is effective: |A_perp|^2 / |A|^2.
 
     Norms are Frobenius's. As A_perp is a projection of A, |A|^2 = |A_perp|^2 + |A - A_perp|^2: the
     share that has no effect is 1 less this one.
@@ -333,7 +333,7 @@ class EffectiveAttention:
 def effective_attention(
     captured: ActivationCache, mode: EffectiveMode | None = None
 ) -> EffectiveAttention:
-    """Effective attention of every head of every layer.
+    """Compute the effective attention of every head of every layer.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ the last product, n^2 d operations, is in the type of the attention where W has 
 
 The first rows, where V_i has few more rows than columns. Let V_i^T = [B, C], with V_i the first i
 rows of V (n x d) and B its first d columns. A basis of the left null space of V_i is N = [-B^-1 C;
-I]: a column for each row beyond the d-th, whose last entry stands at that row. So in N = Q R the
+I]: a column for each row beyond the d-th, whose last entry is at that row. So in N = Q R the
 first columns of Q span the null spaces of shorter prefixes, and row a_i less its parts along the
 columns of its own prefix is effective. Gram matrices of such prefixes have the square of B's
 condition number; this has the number itself.

@@ -90,7 +90,7 @@ def projected_on_simplex(
 ) -> Factors:
     """Project rows of attention that sum to 1 onto the column space of [V, 1].
 
-    The space is the orthogonal sum of that of 1, which gives every entry of a row 1/m, and the
+    The space is the orthogonal sum of that of 1, by which every entry of a row is 1/m, and the
     column space of V less its mean.
 
     Parameters

@@ -148,7 +148,7 @@ def pattern_statistics(
 def attention_cosine(
     first: Sequence[Tensor], second: Sequence[Tensor]
 ) -> Float[Tensor, "layers heads"]:
-    """Cosine of the patterns of two models on the same sentences (Sun and Marasovic, Figure 3).
+    """Compute the cosine of the patterns of two models on the same sentences.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Vocabulary:
     ----------
     words : tuple of str
         Different words; token t is ``words[t]``. The first are ``<pad>``, ``<unk>`` and ``<cls>``,
-        which don't stand for words of a text.
+        which represent no words of a text.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """P4: attention must come from logits of rank at most d_head_qk, which most attention does not.
 
-Attention A with A T = H is *unidentifiable* if some other A + A~ gives the same output. For softmax
+Attention A with A T = H is *unidentifiable* if some other A + A~ has the same output. For softmax
 the conditions on A~ are (Bhardwaj et al. 2021, section 3.2.2)
 
     A + A~ >= 0 (P1),    A~ T = 0 (P2),    A~ 1 = 0 (P3),
@@ -22,7 +22,7 @@ from capacity.errors import InvalidArgumentError
 
 
 def p4_excess(n: int, d_head_qk: int, rank_simplex: int) -> int:
-    """Dimension of the attention that P4 allows, less the number of constraints on it.
+    """Compute the dimension of the attention that P4 allows, less the number of its constraints.
 
     Row shifts c 1^T of the logits don't change A, so only A_l P matters, P = I - 1 1^T / n. The
     A_l P are all n x n matrices M with M 1 = 0 of rank r = min(d_head_qk, n - 1) at most, a variety
@@ -32,7 +32,7 @@ def p4_excess(n: int, d_head_qk: int, rank_simplex: int) -> int:
 
         r (2n - 1 - r) - n (rank[T, 1] - 1) > 0
 
-    then A is not unique under P1-P4: a continuum of other attention near A gives the same output.
+    then A is not unique under P1-P4: a continuum of other attention near A has the same output.
     This holds for all queries and keys but a set of measure zero. That A is locally unique
     otherwise is not proved: `p4_defect` decides it for given queries and keys, and agreed on all
     random ones.
@@ -83,7 +83,7 @@ def p4_defect(
     *,
     scale: float,
 ) -> int:
-    """Dimension of the first-order changes of A, by q and k, that leave A T unchanged.
+    """Compute the dimension of the first-order changes of A, by q and k, that leave A T unchanged.
 
     This is rank(J_A) - rank(J_AT) for the Jacobians of (q, k) -> A = softmax(scale q k^T) and of
     (q, k) -> A T. With a_i the rows of A and S_i = diag(a_i) - a_i^T a_i,
@@ -151,7 +151,7 @@ def p4_defect(
 def minimum_logit_rank(
     pattern: Float[Tensor, "*batch rows n"], *, threshold: float | None = None
 ) -> int | Tensor:
-    """Smallest rank of logits A_l with softmax(A_l) = A.
+    """Compute the smallest rank of logits A_l with softmax(A_l) = A.
 
     Logits are log A + c 1^T for any column c (equation (9)). The span of their columns contains the
     differences of the columns of log A, and is spanned by them if c is minus the first column: the

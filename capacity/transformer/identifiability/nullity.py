@@ -71,7 +71,7 @@ def value_ranks(
     W_O: Float[Tensor, "heads d_head_vo d_model"],
     n_tokens: Int[Tensor, "batch"] | Sequence[int] | None = None,
 ) -> ValueRanks:
-    """Numerical ranks of T = V W_O, of [T, 1] and of all heads together.
+    """Compute numerical ranks of T = V W_O, of [T, 1] and of all heads together.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def unique_rows(
     W_O: Float[Tensor, "heads d_head_vo d_model"],
     n_tokens: Int[Tensor, "batch"] | Sequence[int] | None = None,
 ) -> Int[Tensor, "batch heads"]:
-    """Number of rows of a causal A that are unique for known P2 and P3.
+    """Count the rows of a causal A that are unique for known P2 and P3.
 
     The i-th row attends to the first i tokens, so it is unique exactly if those rows of [T, 1] are
     independent; then earlier rows are unique as well. As rows are added the smallest singular value

@@ -3,7 +3,7 @@
 This is the construction of Brunner et al. (2019), with which Bhardwaj et al. (2021, Figure 5) argue
 for P4: its results need logits of rank n - 1 (`minimum_logit_rank`), while those of a head have
 rank d_head_qk at most. That doesn't prove that no other attention satisfies P4:
-`find_witness` finds some. P1 to P4 stand in
+`find_witness` finds some. P1 to P4 are in
 `capacity.transformer.identifiability.logit_rank`.
 
 `find_witness` moves to other attention from queries and keys of the same size, and
@@ -45,7 +45,7 @@ def alternative_attention(
     Each row of A~ is a random combination of an orthonormal basis of LN([T, 1]), scaled as far as
     A + A~ >= 0 allows. Coefficients are uniform about 0; the paper draws them from [-10, 10], a
     width that cancels in the scaling. A row that has a 0 where its combination is negative, such as
-    a one-hot row, gets A~ = 0. In a causal model row i depends on tokens 0 ... i alone: give these,
+    a one-hot row, gets A~ = 0. In a causal model row i depends on tokens 0 ... i alone: pass these,
     as ``alternative_attention(A[i : i + 1, : i + 1], T[: i + 1])``.
 
     Parameters

@@ -160,11 +160,11 @@ def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:
 
 
 def constant_rank_bound(captured: ActivationCache) -> list[int]:
-    """Upper bounds of the rank of c over tokens, before the first layer and after each.
+    """Bound the rank of c over tokens from above, before the first layer and after each.
 
     c is a sum of fixed vectors with scalars that vary from token to token (Mickus et al. 2022,
     appendix B). The constants between two norms share one scalar, and the mean that a norm
-    subtracts has another. So N norms give at most 2N + 1 vectors if a bias precedes the first, and
+    subtracts has another. So N norms have at most 2N + 1 vectors if a bias precedes the first, and
     2N otherwise. The paper counts two for each sublayer, and omits the norm of BERT's embeddings.
 
     Parameters
@@ -207,7 +207,7 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
 
 @torch.no_grad()
 def head_terms(captured: ActivationCache) -> Float[Tensor, "layers heads batch n d_model"]:
-    """Additive term of each head in the last embeddings; the sum of all is h.
+    """Compute the additive term of each head in the last embeddings; the sum of all is h.
 
     Equation (4), computed in the order (A (X W_V)) W_O: n^2 d_head_vo + n d_head_vo d_model
     operations for each head, instead of n^2 d_model for averaging the tokens' x W_V W_O.
@@ -241,7 +241,7 @@ def head_terms(captured: ActivationCache) -> Float[Tensor, "layers heads batch n
 
 @torch.no_grad()
 def head_importance(captured: ActivationCache) -> Float[Tensor, "layers heads batch n"]:
-    """Importance mu(e, u) of each head's term u in the last embeddings e.
+    """Compute the importance mu(e, u) of each head's term u in the last embeddings e.
 
     The terms themselves (`head_terms`) are not computed, which saves time and memory.
 

@@ -92,7 +92,7 @@ def _moments(x: Tensor, y: Tensor) -> Moments:
 
 
 def feed_forward_r2(fitted: Moments, on: Moments | None = None) -> float:
-    """Coefficient r^2 of the least-squares affine map, averaged over output features.
+    """Compute r^2 of the least-squares affine map, averaged over output features.
 
     Parameters
     ----------

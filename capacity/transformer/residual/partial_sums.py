@@ -173,7 +173,7 @@ def partial_sum_accuracy(
         tuple[AdditiveDecomposition, Int[Tensor, "batch n"], Bool[Tensor, "batch n"]]
     ],
 ) -> pd.DataFrame:
-    """Accuracy of predicting tokens from every partial sum of terms.
+    """Compute the accuracy of predicting tokens from every partial sum of terms.
 
     Parameters
     ----------

@@ -1,13 +1,13 @@
 """Restrictions of OWL, folded to facts between the classes that they relate.
 
-An axiom ``A subClassOf (p some B)`` says that everything that is A has a p that is B. It becomes
+An axiom ``A subClassOf (p some B)`` means that everything that is A has a p that is B. It becomes
 the fact ``A p B``. Folded are, where A has a name:
 
 ===================================  ===============================================================
 ``p some B``                         ``A p B``, if B has a name or is a datatype
 ``p value v``                        ``A p v``; of ``i rdf:type (p value v)`` the fact ``i p v``
 ``p min n B``, ``p exactly n B``     ``A p B`` if n is 1 or more
-``C and (p some B) and ...``         each part as if it stood alone, ``A subClassOf C`` among them;
+``C and (p some B) and ...``         each part as if it were alone, ``A subClassOf C`` among them;
                                      a part that isn't folded is kept, as ``A subClassOf`` this part
 ``A equivalentClass ...``            what follows from it as from ``subClassOf``; that all of these
                                      are A is lost
@@ -54,7 +54,7 @@ class _Expressions:
     lists : Lists
         Its lists.
     said : dict of int to list of (int, int)
-        Of each node that is a restriction or an intersection, what it says of itself.
+        Of each node that is a restriction or an intersection, its own facts.
     """
 
     graph: Graph

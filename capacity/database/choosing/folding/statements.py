@@ -1,6 +1,6 @@
 """Statement nodes, folded to the facts that they state, with or without their qualifiers.
 
-A graph that says something of a fact, such as since when it holds, gives it a node of its own:
+A graph that qualifies a fact, such as by the year since when it holds, has a node for it:
 
 * Wikibase, of which Wikidata is one, writes ``wd:Q1 p:P39 wds:x . wds:x ps:P39 wd:Q2 ; pq:P580
   "1990"``. Stated is ``wd:Q1 wdt:P39 wd:Q2``.
@@ -8,7 +8,7 @@ A graph that says something of a fact, such as since when it holds, gives it a n
   OWL does so with ``owl:annotatedSource``, ``owl:annotatedProperty`` and ``owl:annotatedTarget``.
 * A singleton property is used once: ``:a :p1 :b . :p1 rdf:singletonPropertyOf :p ; :since 1990``.
 
-A node that says two things in one place, that lacks a part, or that other facts name, is kept as
+A node that has two values in one place, that lacks a part, or that other facts name, is kept as
 it is. A reified statement needn't be asserted; folding asserts it, and counts these.
 Of Wikibase, statements of deprecated rank are omitted, as ``wdt:`` omits them, and ranks,
 references, and the values with their precision are omitted with what only they name.
@@ -64,7 +64,7 @@ class Statement:
     asserted : bool
         True if the graph asserts by these what the node states.
     deprecated : bool
-        True if the graph says that it is wrong.
+        True if the graph marks it as wrong.
     """
 
     node: int
@@ -83,7 +83,7 @@ class Stated:
     facts : list of (int, int, int)
         The fact of each node.
     qualified : list of ((int, int, int), int, int)
-        Fact, predicate and value of what else a node says.
+        Fact, predicate and value of each other fact of a node.
     gone : ndarray of bool, shape (n_facts,)
         Facts that belong to a node, or to what these alone name.
     counts : dict of str to int

@@ -1,6 +1,7 @@
 """Formats that are recognised and not read, with what converts them.
 
-A file is recognised by its first bytes, so that a message can say more than that it is no RDF.
+A file is recognised by its first bytes, so that a message can name what it is, and not only that it
+is no RDF.
 """
 
 from __future__ import annotations

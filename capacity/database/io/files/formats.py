@@ -105,7 +105,7 @@ _ALIASES: dict[str, Format] = {}
 
 
 def register_format(format: Format) -> None:
-    r"""Make a format known to `load`.
+    r"""Register a format, so that `load` reads its files.
 
     Parameters
     ----------

@@ -69,8 +69,8 @@ def from_array(array: Any, *, multi: MultiPolicy | None = None) -> Database:
     Parameters
     ----------
     array : array or torch.Tensor, shape (n_facts, 3) or (n_subjects, n_predicates, n_objects)
-        A row a fact, of text or of integers, which become labels; or the tensor D, as `from_numpy`
-        has it.
+        One row per fact, of text or of integers, which become labels; or the tensor D, as
+        `from_numpy` has it.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
 

@@ -23,7 +23,7 @@ def texts_of(cells: Iterable[Any], column: object) -> list[str | None]:
     """Write the cells of a column as text, and those without a value as None.
 
     Whole numbers are written without a point, whatever their type: pandas makes floats of integers
-    beside a missing one, and one number has one text whatever stands in other rows. Other numbers
+    beside a missing one, and one number has one text whatever other rows contain. Other numbers
     are written as Python writes them, and days without a time if no cell of the column has one.
 
     Parameters

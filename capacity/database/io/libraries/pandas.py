@@ -53,9 +53,9 @@ def from_pandas(
         these roles in other words (head, relation, tail; source, target, relation; ...), or are in
         this order.
     table : {'long', 'wide', 'n3'}, optional
-        Form of the table, as `read_table` has it. In a ``wide`` one, with one column a property, a
-        missing value (None, NaN, NaT, NA) and an empty text are no facts, and the subjects are the
-        index if it has a name or holds text, or else the first column.
+        Form of the table, as `read_table` has it. In a ``wide`` one, with one column per property,
+        a missing value (None, NaN, NaT, NA) and an empty text are no facts, and the subjects are
+        the index if it has a name or holds text, or else the first column.
     terms : {'label', 'n3'}, optional
         Form of the cells: plain labels, or N-Triples terms; by default terms if all cells are, with
         an IRI among them.
@@ -65,7 +65,7 @@ def from_pandas(
     columns : sequence of str or int, optional
         Columns of the facts, the object's last; others are ignored.
     split : str, optional
-        What stands between the values of a cell that holds several, as `read_table` has it.
+        What separates the values of a cell that holds several, as `read_table` has it.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
 

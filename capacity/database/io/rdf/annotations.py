@@ -1,12 +1,12 @@
 """Facts about facts: annotations, reifiers and reified statements of RDF, and what becomes of them.
 
-RDF 1.2 writes of a fact by a *reifier*, a node that stands for it: ``:a :p :b {| :since 2001 |}``
+RDF 1.2 writes of a fact by a *reifier*, a node that represents it: ``:a :p :b {| :since 2001 |}``
 are the triples ``:a :p :b``, ``_:r rdf:reifies <<( :a :p :b )>>`` and ``_:r :since 2001``.
 RDF 1.1 does so by ``rdf:subject``, ``rdf:predicate`` and ``rdf:object``, and OWL by
 ``owl:annotatedSource``, ``owl:annotatedProperty`` and ``owl:annotatedTarget``.
 
 ===========  =======================================================================================
-``keep``     all triples stay as they stand; a triple term is a token like others
+``keep``     all triples stay as they are; a triple term is a token like others
 ``drop``     triples about facts are omitted
 ``order-5``  facts (subject, predicate, object, annotation, value), with the value as the object
 ``order-4``  facts (subject, predicate, value, object) by the only annotation of the file: the value
@@ -61,7 +61,7 @@ class Annotations:
     Attributes
     ----------
     facts : dict of int to list of tuple of int
-        The facts that each reifier stands for.
+        The facts that each reifier represents.
     about : ndarray of bool
         True for triples that belong to a reifier or hold a triple term.
     said : list of tuple of int

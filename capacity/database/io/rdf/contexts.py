@@ -1,7 +1,7 @@
 """JSON-LD contexts outside of a document, given as files.
 
 Nothing is fetched. A context that a document refers to by its IRI, also as ``@import``, is replaced
-by the one that the user gives for this IRI, or that stands in a *file of contexts*: a JSON object
+by the one that the user passes for this IRI, or that is in a *file of contexts*: a JSON object
 of IRIs and files, which are looked up beside it. The environment variable ``CAPACITY_CONTEXTS``
 names such a file for all that is read; what is given in a call comes first.
 

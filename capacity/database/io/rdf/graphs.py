@@ -1,7 +1,7 @@
 """Graphs of an RDF dataset: their names, and the choice of one.
 
 A graph is named ``default``, by its IRI, or, if its name is a blank node, by ``_:`` and the label
-that the file gives it. Anonymous ones are ``_:anonymous1``, ``_:anonymous2``, ... in the order of
+that it has in the file. Anonymous ones are ``_:anonymous1``, ``_:anonymous2``, ... in the order of
 the file.
 """
 
@@ -57,7 +57,7 @@ def graph_names(nodes: Iterable[object], data: bytes) -> list[str]:
     nodes : iterable of pyoxigraph nodes
         Names of the graphs.
     data : bytes
-        The text that was parsed, in which labels of blank nodes stand.
+        The text that was parsed, which contains the labels of blank nodes.
     """
     names: list[str] = []
     anonymous = 0
@@ -84,7 +84,7 @@ def find_graph(
 ) -> str | None:
     """Find a graph of a file by its IRI, its prefixed name, or its blank name.
 
-    The default graph is in each file, and may be empty; None stands for it then.
+    The default graph is in each file, and may be empty; it is then None.
 
     Raises
     ------

@@ -113,7 +113,7 @@ def parse_quads(
     where, data : str, bytes
         Its base IRI and its text, from `checked_text`.
     with_graphs : bool
-        Whether to tell the graph of each triple.
+        Whether to return the graph of each triple.
 
     Raises
     ------

@@ -53,7 +53,7 @@ def read_rdf(
         vain, unless the file that the variable ``CAPACITY_CONTEXTS`` names has them.
     annotations_of_facts : {'keep', 'drop', 'order-4', 'order-5'} or str, optional
         What becomes of triples about triples, which are the annotations and reifiers of RDF 1.2,
-        ``rdf:Statement`` and ``owl:Axiom``. ``keep``: they stay as they stand; ``drop``: they are
+        ``rdf:Statement`` and ``owl:Axiom``. ``keep``: they stay as they are; ``drop``: they are
         omitted; ``order-5``: facts (subject, predicate, object, annotation, value); the IRI or the
         prefixed name of an annotation: facts (subject, predicate, value, object), as by a time;
         ``order-4``: the same by the only annotation of the file. By default ``keep``, with a

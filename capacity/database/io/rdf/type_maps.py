@@ -212,7 +212,7 @@ def _is_plain(types: Mapping[str, Any], definition: Any) -> bool:
     """Return True if what is within a type map means the same outside of it.
 
     The key is a type by the contexts around a node, which its own may change; and a text may be a
-    term if the definition says so.
+    term by its definition.
     """
     nodes = [(name, one) for name, value in types.items() for one in _listed(value)]
     if _of(definition, "@type") == "@vocab" and any(isinstance(one, str) for _, one in nodes):

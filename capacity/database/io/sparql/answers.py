@@ -1,7 +1,7 @@
 """Answers as terms: rows of a SELECT from JSON, and triples of a CONSTRUCT.
 
 JSON alone is taken for rows. A table of tab-separated values that is cut off at the end of a line
-can't be told from a whole one, CSV doesn't say what an IRI is, and XML is what hostile documents
+can't be distinguished from a whole one, CSV doesn't mark IRIs, and XML is what hostile documents
 are made of.
 
 References
@@ -55,9 +55,9 @@ def select_rows(
     most : int
         Maximum of the rows.
     excess : EndpointError, optional
-        Error for more rows, if there is more to say than their number.
+        Error for more rows, if its message contains more than their number.
     say : callable
-        Function that is told the number of rows, now and then.
+        Function that is called with the number of rows, now and then.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def construct_triples(
     Raises
     ------
     EndpointError
-        As `Client.asked` does, and if the end of the answer can't be told.
+        As `Client.asked` does, and if the end of the answer can't be detected.
     DatabaseFormatError
         If the answer is no RDF.
     """

@@ -51,7 +51,7 @@ class Answer:
     headers : mapping of str to str
         Its headers.
     framed : bool
-        Whether the end of the body can be told from a broken connection.
+        Whether the end of the body can be distinguished from a broken connection.
     body : callable
         Function of a look at the bytes that returns the `Body`.
     """
@@ -78,7 +78,7 @@ class Client:
     max_bytes : int
         Maximum of an answer, unpacked.
     say : callable
-        Function that is told what is waited for.
+        Function that is called with what is waited for.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Client:
         ------
         EndpointError
             If the endpoint can't be reached, refuses the query, stays busy, is silent or too slow,
-            sends too much, or says that its answer isn't whole.
+            sends too much, or reports that its answer isn't whole.
         CapacityError
             As `read` does.
         """

@@ -1,6 +1,6 @@
 """Every row of a SELECT, in one answer or in pages, or an error: never a part in silence.
 
-Endpoints cut long answers off, and many don't say so. So the endpoint is asked to count the rows
+Endpoints cut long answers off, and many don't report it. So the endpoint is asked to count the rows
 first, and what comes is compared with that number. Pages are pages of *different* rows: two pages
 with a row in common, or less rows than were counted, show that the endpoint's order changed between
 pages or that it cut one off. All rows came if there are as many different ones as were counted.
@@ -69,12 +69,12 @@ def every_row(
     completeness : {'check', 'trust'}
         Whether the endpoint counts the rows first.
     say : callable
-        Function that is told the number of rows so far, and of all if that is known, else 0.
+        Function that is called with the number of rows so far, and of all if that is known, else 0.
 
     Raises
     ------
     EndpointError
-        If the endpoint can't be asked, or doesn't give all rows.
+        If the endpoint can't be asked, or doesn't return all rows.
     DatabaseFormatError
         If an answer can't be read.
     """

@@ -76,7 +76,7 @@ def from_sparql(
         A SELECT of three named columns, subject, predicate and object, or of another number, the
         object's last; or a CONSTRUCT.
     parameters : mapping of str to object, optional
-        Terms that stand in the query for variables of these names: a str or a number is a literal,
+        Terms that replace variables of these names in the query: a str or a number is a literal,
         an IRI is ``Term("iri", ...)``. They are bound as terms and never pasted as text.
     timeout, deadline : float
         Seconds that the endpoint may be silent, and seconds for all that is asked, with the pauses
@@ -95,7 +95,7 @@ def from_sparql(
     allow_empty : bool
         Whether a query without rows is an empty database, and no error.
     progress : Progress, optional
-        Function that is told the rows so far; by default a spinner on a terminal shows them.
+        Function that is called with the rows so far; by default a spinner on a terminal shows them.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def from_sparql(
         IRI and no literal, or an option out of its range.
     EndpointError
         If the endpoint can't be reached, refuses the query, stays busy, is silent or too slow, or
-        gives too many rows, or a part of them.
+        returns too many rows, or a part of them.
     DatabaseFormatError
         If an answer can't be read, or holds no facts.
     MultiValuedError

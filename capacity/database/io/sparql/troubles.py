@@ -60,7 +60,7 @@ def require_answer(
     BusyError
         If the same query may be answered later.
     EndpointError
-        If the status isn't 200, or a header says that a part is missing.
+        If the status isn't 200, or a header reports that a part is missing.
     """
     if status in _BUSY:
         raise BusyError(f"it answered {_named(status)}", retry_after(headers.get("Retry-After")))

@@ -92,7 +92,7 @@ def read_rows(
     table : Table
         Rows, with or without a header.
     options : TableOptions
-        What the user says of the table.
+        The caller's options for the table.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs.
     source : Source, optional

@@ -32,9 +32,9 @@ class Uncommented:
     text : Text
         The text.
     separator : str or None
-        What stands between its cells; None if no lines are recognised as comments.
+        What separates its cells; None if no lines are recognised as comments.
     mark : str or None
-        What lines of comments begin with, wherever they stand; None if nobody says.
+        What lines of comments begin with, wherever they are; None if it isn't specified.
     has_quotes : bool
         Whether a line may be within a cell in quotes, as in CSV.
     """
@@ -101,7 +101,7 @@ def n_comments(lines: Sequence[str], separator: str) -> int:
     lines : sequence of str
         The lines up to the first that isn't marked.
     separator : str
-        What stands between cells.
+        What separates cells.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def _end_of(line: str) -> str:
 def comments_before(format: str, reading: Reading) -> str | None:
     """Return the separator of cells where lines before the first row may be comments, or None.
 
-    They may be in TSV and CSV, unless the user says that all rows are facts.
+    They may be in TSV and CSV, unless the caller specifies that all rows are facts.
     """
     return SEPARATORS.get(format) if reading.table != "long" else None
 

@@ -51,7 +51,7 @@ def quoted_cell(rows: Iterable[Row]) -> Row | None:
     r"""Find a cell that has its quotes from a program that quotes as CSV does.
 
     It begins and ends with a quote, and has doubled ones between; or it begins with a quote that a
-    later cell ends, so that a tab or a line break stands between them.
+    later cell ends, so that a tab or a line break is between them.
 
     Parameters
     ----------

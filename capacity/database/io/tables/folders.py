@@ -1,10 +1,10 @@
 """Columns that folders name, as ``relation=knows``: Hive, Spark, Dask and pandas divide tables so.
 
 A file in such a folder has that column, with one value in all rows, unless it has a column of that
-name itself. Of a table of text the names tell whether the first row is a header: with those of the
-folders they are a word for each role. Files without a header, as Spark writes them, are facts if
-the words of the folders and their own columns, in order, are the three roles. What could be meant
-in another way is refused.
+name itself. In a table of text the names decide whether the first row is a header: with those of
+the folders they are a word for each role. Files without a header, as Spark writes them, are facts
+if the words of the folders and their own columns, in order, are the three roles. What could be
+meant in another way is refused.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def names_with_folders(
     Raises
     ------
     DatabaseFormatError
-        If it must be said which of them are those of facts.
+        If the caller must specify which of them are those of facts.
     """
     every = (*own, *(one for one in columns_of_folders(name) if one not in own))
     if options.columns is not None or options.wide or len(every) == len(own):
@@ -111,7 +111,7 @@ def with_folders(table: Table, options: TableOptions) -> tuple[Table, TableOptio
     table : Table
         The rows of a file, of which the first may be a header.
     options : TableOptions
-        What the user says of it.
+        The caller's options for it.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def with_folders(table: Table, options: TableOptions) -> tuple[Table, TableOptio
     Raises
     ------
     DatabaseFormatError
-        If it must be said what the first row is, or which columns are those of facts.
+        If the caller must specify what the first row is, or which columns are those of facts.
     """
     folders = columns_of_folders(table.name)
     if not folders or options.wide or not table.rows:
@@ -281,7 +281,7 @@ class _Extended(Sequence[Row]):
     width : int
         Number of their cells.
     values : tuple
-        What stands after them.
+        What follows them.
     refuses_empty : bool
         Whether a row of nothing but empty cells, before these, is refused.
     """

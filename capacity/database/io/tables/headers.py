@@ -19,7 +19,7 @@ The columns are read by their roles: ``source target relation`` is a header of (
 predicate). A first row that may be a header and may be a fact is refused: one with some of these
 words; one of words that don't occur again, over a column that holds numbers, or IRIs, in all other
 rows; and ``0 1 2``, which pandas writes over columns without names, unless all cells are numbers.
-So is a table of three columns without a header that looks as if it had one column a property.
+So is a table of three columns without a header that looks as if it had one column per property.
 Every other first row is a fact.
 
 References

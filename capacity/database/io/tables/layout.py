@@ -1,6 +1,6 @@
 """Place of the facts in a table: header, columns, and one column per property if it is wide.
 
-The rows are those of a list, or are read anew for each question about them where they don't fit
+The rows are those of a list, or are read again for each question about them where they don't fit
 into memory.
 """
 
@@ -60,7 +60,7 @@ class Layout:
     refuses_empty : bool
         Whether facts of empty cells alone are refused.
     split : str or None
-        What stands between the values of an object's cell, each of which is a fact.
+        What separates the values of an object's cell, each of which is a fact.
     """
 
     skip: int

@@ -1,8 +1,8 @@
 """Tables in Parquet, which holds any label: its columns have names, and its cells types.
 
 Columns are found by their names as in the header of a text, and must hold text. A table that
-`write` has written says in its metadata whether its cells are labels or N-Triples terms. A file in
-a folder such as ``relation=knows``, as Hive, Spark and Dask divide tables, has that column, too.
+`write` has written contains in its metadata whether its cells are labels or N-Triples terms. A file
+in a folder such as ``relation=knows``, as Hive, Spark and Dask divide tables, has that column, too.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ def require_room(
 ) -> None:
     """Refuse a file that promises more than the limits allow, before a page is read.
 
-    The metadata say its rows, and the headers of its pages their sizes. Of its columns, `n_columns`
-    are to be read.
+    The metadata contain the number of its rows, and the headers of its pages their sizes. Of its
+    columns, `n_columns` are to be read.
 
     Raises
     ------
     DatabaseFormatError
-        With the limit, or if its pages aren't where the metadata say.
+        With the limit, or if its pages aren't where they are by the metadata.
     """
     # every command imports this module, and few read such a file
     from capacity.database.io.tables.parquet_data.pages import sizes_of_pages

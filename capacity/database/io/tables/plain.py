@@ -50,7 +50,7 @@ class PlainTable:
     format : {'tsv', 'csv'}
         Its format.
     options : TableOptions
-        What the user says of it.
+        The caller's options for it.
     wide_texts : bool
         Whether the cells of a column may be over 2 GiB together.
     """
@@ -268,7 +268,7 @@ def read_plain(
     format : str
         ``tsv`` or ``csv``.
     reading : Reading
-        What the user says of the table.
+        The caller's options for the table.
     multi : MultiPolicy or None
         Policy for multi-valued pairs.
 

@@ -28,7 +28,7 @@ class Table:
     format : str
         Name of its format.
     rows : sequence of Row
-        Numbers of lines, and cells. None stands for a missing cell, which a text has none of.
+        Numbers of lines, and cells. None is a missing cell; a text has none.
     names : tuple of str, or None
         Names of the columns; None where the first row may be a header.
     """

@@ -2,8 +2,8 @@
 
 TSV has no quoting; CSV follows RFC 4180. Cells are text: a quote, ``NA``, ``null`` or an empty cell
 is a label like any other. A row of nothing but empty cells, and a TSV that was quoted as CSV is,
-are refused unless the user says what the table is (`doubts`). What else a table may be, `headers`
-and `cells` recognise where it is certain: a header, and N-Triples terms in the cells.
+are refused unless the caller specifies what the table is (`doubts`). What else a table may be,
+`headers` and `cells` recognise where it is certain: a header, and N-Triples terms in the cells.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _narrow(text: Text, format: str, lines: Iterable[str], separator: str) -> It
 def write_table(db: Database, format: Format, *, terms: TableTerms | None = None) -> bytes:
     """Write facts as TSV or CSV with a header; options and errors are those of `write`.
 
-    A header of variables, ``?subject ?predicate ?object``, says that the cells are terms, as in
+    A header of variables, ``?subject ?predicate ?object``, means that the cells are terms, as in
     SPARQL results.
     """
     form, cells = cells_of(db, terms)

@@ -8,7 +8,7 @@ be rented or bought, a process trains by the widest until what it has lost by th
 compiled the layer's own kernel, and compiles it then: a short sweep compiles one kernel, whatever
 the sizes of its layers, and a long one loses little. A kernel that is kept on disk is taken at
 once. Processes compile side by side: of those that need the same kernel, one compiles it, and the
-others go on with the widest.
+others continue with the widest.
 """
 
 from __future__ import annotations

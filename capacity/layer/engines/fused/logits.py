@@ -1,8 +1,8 @@
 """Logits and probabilities of the rows that predict, and the loss's gradients, four at a time.
 
 The logits r W_U become probabilities without a search for their maximum: they are shifted by the
-row's log-sum-exp of some epochs ago, and the sum of their exponentials tells if this shift is still
-good enough. Exponentials and shifts are to the base 2.
+row's log-sum-exp of some epochs ago, and the sum of their exponentials shows whether this shift is
+still good enough. Exponentials and shifts are to the base 2.
 """
 
 # compiled by numba, whose types have no stubs

@@ -37,12 +37,12 @@ def words(arrays: NamedTuple) -> Integers:
     """Write a named tuple down: its numbers, and the addresses of its arrays.
 
     The tuple must be kept as long as its words are. Compiled code reads what is at an address as
-    the field says, so that another array would be read, and overwritten, as if it were one.
+    the field's type, so that another array would be read, and overwritten, as if it were one.
 
     Raises
     ------
     InvalidTypeError
-        If an array isn't contiguous, or not of the type that its field says.
+        If an array isn't contiguous, or not of the type of its field.
     """
     return np.array(list(_words(arrays)), np.int64)
 

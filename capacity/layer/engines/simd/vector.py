@@ -14,11 +14,11 @@ of n floats that LLVM knows as ``<n x float>``::
 masking: arrays are padded to whole vectors, with zeros that stay zeros.
 
 Widths
-    `load`, `broadcast` and `full` give vectors of 64 bytes, 16 lanes of float32 or 8 of float64,
+    `load`, `broadcast` and `full` return vectors of 64 bytes, 16 lanes of float32 or 8 of float64,
     one register of AVX-512. On a processor with narrower registers LLVM makes several instructions
     of each: two with AVX2, four with SSE or NEON. AVX-512, AVX2 and SSE are tested; NEON (ARM)
-    should work, and is untested. `load8`, `broadcast8` and `full8` give 8 lanes of either type, for
-    rows of at most 8 numbers.
+    should work, and is untested. `load8`, `broadcast8` and `full8` return 8 lanes of either type,
+    for rows of at most 8 numbers.
 
 How it works
     A numba type (`Vec`) is mapped to an LLVM type (`_VecModel`). Each operation is an *intrinsic*:
@@ -30,7 +30,7 @@ How it works
 Rounding
     Multiplications and additions may be contracted into one rounding, and a division by a constant
     may become a product; sums keep their order, except inside `total`. So the same machine always
-    gives the same bits. NaN and infinity are kept, so that divergence is detected.
+    computes the same bits. NaN and infinity are kept, so that divergence is detected.
 """
 
 # intrinsics are functions of numba's and LLVM's types, which have no stubs

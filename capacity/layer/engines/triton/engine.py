@@ -39,7 +39,7 @@ def run_many(
 ) -> list[Training]:
     """Train layers of one device in place, those of one shape in one launch.
 
-    Each shape has a stream of its own: a device that is done with most runs of one shape goes on
+    Each shape has a stream of its own: a device that is done with most runs of one shape continues
     with another, and what the host does for one shape falls into the training of others.
     """
     device = packed.values.device

@@ -1,8 +1,8 @@
 """Facts of many databases as the arrays of the kernel, without a loop over databases.
 
-Facts of all databases stand one after the other, and a token's number is counted on from those of
-the databases before, so that one sort, sum or count serves all of them. What moves to the device is
-the facts alone: the arrays are made there.
+Facts of all databases are stored one after the other, and a token's number is counted on from those
+of the databases before, so that one sort, sum or count serves all of them. What moves to the device
+is the facts alone: the arrays are made there.
 """
 
 from __future__ import annotations

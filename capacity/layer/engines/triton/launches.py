@@ -26,7 +26,7 @@ class Seen(NamedTuple):
     Attributes
     ----------
     epochs, going : (runs,)
-        Epochs done; 1 while a run goes on, 0 if it has ended, 2 if its loss wasn't finite.
+        Epochs done; 1 while a run continues, 0 if it has ended, 2 if its loss wasn't finite.
     least : (runs,)
         Least log-probability of a fact.
     losses, shares : (runs, recorded epochs + 1)

@@ -48,8 +48,8 @@ def case_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Look for one step more than the lower bound so far, in the given bases and in sparser ones.
 
     Half of the work is for trees, with an equal share for each attempt, and half for changes of
-    bases: where one takes more than its share, bases are left as they are. The core stands for the
-    whole tensor.
+    bases: where one takes more than its share, bases are left as they are. The core is taken for
+    the whole tensor.
     """
     lower, of = goal.lower, problem.parts[-1]
     tensor, known = problem.part(of)

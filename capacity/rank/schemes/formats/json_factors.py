@@ -1,7 +1,7 @@
 """Schemes as JSON: matrices ``u``, ``v`` and ``w``, or the products and sums of matrices as text.
 
 A matrix is a list of rows, whose numbers are integers, decimals, or fractions as text. Terms are
-its rows or its columns. ``halves`` says that all numbers are twice the coefficients, and
+its rows or its columns. ``halves`` means that all numbers are twice the coefficients, and
 ``denominator`` that they are multiples. Sparse rows are lists of ``{"index": 4, "value": 1}``; with
 ``u_fresh``, ``v_fresh`` and ``w_fresh``, indices behind the last entry are common parts, which are
 expanded. ``multiplications`` and ``elements`` are products and sums, with ``n``: the three sizes.

@@ -1,6 +1,6 @@
 """Schemes as text: one product per line (``.exp``), and products with their sums (``.txt``).
 
-``.exp`` has a line ``(a11 + a12) (b11) (c11 - c21)`` for each term, whose last factor says by its
+``.exp`` has a line ``(a11 + a12) (b11) (c11 - c21)`` for each term, whose last factor shows by its
 names where the product goes. With sums, products are named, ``m1 = (a11 + a12) * (b11)``, and
 entries of the result are ``c11 = m1 - m4``. A name with two indices is an entry of a matrix, and
 one with a single index that of a vector. In ``.exp`` C is usually transposed.
@@ -56,7 +56,7 @@ def of_lines(
     lines : sequence of (str, int or None)
         Products and sums, with their lines.
     sides : (int, int, int), optional
-        n, m and p, if the file says them.
+        n, m and p, if the file contains them.
     """
     terms: list[list[Form]] = []
     names: dict[Name, int] = {}

@@ -2,7 +2,7 @@
 
 Some integer tensors have shorter decompositions over the reals than over the rationals. That of the
 cyclic group Z/5 takes 7 terms with sqrt(5), for example, and more without. The coefficients are
-polynomials in a real number alpha, of which the certificate says that it is a root of f between lo
+polynomials in a real number alpha, which by the certificate is a root of f between lo
 and hi.
 
 *Proof.* Since f(lo) and f(hi) have different signs, f has a real root alpha between lo and hi, by

@@ -67,14 +67,14 @@ def check_block_substitution(
 
     A slice by itself, and what is hidden from the start, are as in
     `capacity.rank.verifier.kinds.substitution`. Let T, the tensor that is left before a step, be a
-    sum of R simple tensors a_r (x) b_r (x) ... (x) z_r, and let its slices T_i of mode 0 say, for i
-    in a set I, be linearly independent: they are, since a minor whose rows are these slices has
-    known entries alone and is nonsingular. Then the R vectors (a_r[i], i in I) span R^I, for if c
-    were orthogonal to all of them, the sum of the c_i T_i would vanish. So |I| of the terms have
-    vectors that are a basis; from each other slice T_j, a combination of the T_i can be subtracted
-    such that these terms vanish from it. What remains is a tensor of rank at most R - |I|. The
-    coefficients, of any field that contains the rational numbers, are unknown, so the entries of
-    T_j are hidden wherever one of the T_i isn't known to be zero.
+    sum of R simple tensors a_r (x) b_r (x) ... (x) z_r, and let its slices T_i, of mode 0 without
+    loss of generality, for i in a set I, be linearly independent: they are, since a minor whose
+    rows are these slices has known entries alone and is nonsingular. Then the R vectors (a_r[i], i
+    in I) span R^I, for if c were orthogonal to all of them, the sum of the c_i T_i would vanish. So
+    |I| of the terms have vectors that are a basis; from each other slice T_j, a combination of the
+    T_i can be subtracted such that these terms vanish from it. What remains is a tensor of rank at
+    most R - |I|. The coefficients, of any field that contains the rational numbers, are unknown, so
+    the entries of T_j are hidden wherever one of the T_i isn't known to be zero.
     """
     removals, groups = argument.removals, argument.groups
     require(len(groups) > 0, "there must be a group")

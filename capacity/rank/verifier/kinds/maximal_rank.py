@@ -9,7 +9,7 @@ format                         largest rank        source
 =============================  ==================  ===============================================
 
 The proofs aren't repeated here: like `Published`, an argument of this kind rests on theorems of
-others. It gives no decomposition.
+others. It yields no decomposition.
 
 References
 ----------

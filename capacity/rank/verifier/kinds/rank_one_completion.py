@@ -124,10 +124,11 @@ def check_rank_one_completion(argument: RankOneCompletion, entries: Entries) -> 
     Let n be the number of objects, each the only one of some known fiber. The rank is at least n,
     as the fibers of the objects are independent. Suppose that it is n: T = sum_r M_r (x) c_r with n
     simple tensors M_r. The c_r span the unit vectors of the objects, so they are a basis. Let g_r
-    be the dual one. Applied to a known fiber it gives the entry of M_r there, which is g_r[v] where
-    v is the fiber's object, and 0 where the fiber is zero. So each g = g_r has a *completion*: a
-    simple tensor M with these entries. If a linear form vanishes at every g that has one, it
-    vanishes on a basis, and is zero. Hence the rank is at least n + 1 if the form isn't zero.
+    be the dual one. Applied to a known fiber it yields the entry of M_r there, which is g_r[v]
+    where v is the fiber's object, and 0 where the fiber is zero. So each g = g_r has a
+    *completion*: a simple tensor M with these entries. If a linear form vanishes at every g that
+    has one, it vanishes on a basis, and is zero. Hence the rank is at least n + 1 if the form isn't
+    zero.
 
     Let M = a_1 (x) a_2 (x) ..., and g[v] != 0. The indices of the fibers of v have coefficients
     that aren't zero. So M isn't zero at any other fiber that has all its indices among these, and

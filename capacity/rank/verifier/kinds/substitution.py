@@ -41,13 +41,13 @@ def check_substitution(argument: Substitution, entries: Entries, before: Removed
     """Check that each step removes a nonzero slice, which lowers the rank by at least one.
 
     Let T be a sum of R simple tensors a_r (x) b_r (x) ... (x) z_r, and let its slice T_i, of mode 0
-    say, be nonzero: it is, since an entry of it is known and nonzero. Then some a_r[i] is nonzero.
-    Subtract a_r[j] / a_r[i] times T_i from every other slice T_j: term r vanishes from all of them,
-    so the slices without T_i are a tensor of rank at most R - 1. The multiples are unknown. So the
-    entries of T_j become unknown (are hidden) wherever T_i isn't known to be zero, and the others
-    stay as they were. For the effective rank, the unobserved fibers are hidden from the start, and
-    so are those that slices removed `before` may have changed. The coefficients may lie in any
-    field that contains the rational numbers.
+    without loss of generality, be nonzero: it is, since an entry of it is known and nonzero. Then
+    some a_r[i] is nonzero. Subtract a_r[j] / a_r[i] times T_i from every other slice T_j: term r
+    vanishes from all of them, so the slices without T_i are a tensor of rank at most R - 1. The
+    multiples are unknown. So the entries of T_j become unknown (are hidden) wherever T_i isn't
+    known to be zero, and the others stay as they were. For the effective rank, the unobserved
+    fibers are hidden from the start, and so are those that slices removed `before` may have
+    changed. The coefficients may lie in any field that contains the rational numbers.
     """
     require_removals(argument.view, argument.removals, entries, before)
 

@@ -3,7 +3,7 @@
 Not every decomposition has rational factors. Let F(x) = sum_r a_r (x) b_r (x) c_r - T on the M
 entries that count. M of the unknowns x vary, and are called y; the others keep their floating-point
 values. With y_0 the fit, any matrix C, and the box Y of radius rho around y_0, Krawczyk's theorem
-says: if
+states: if
 
     |C F(y_0)| + |I - C J(y)| rho < rho    for all y in Y,
 

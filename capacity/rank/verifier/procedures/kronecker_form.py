@@ -1,7 +1,7 @@
 """The Kronecker form of a pencil A + sB of two small dense matrices, over the rationals.
 
 *The L blocks* span W, the limit of W_0 = 0 and W_(i+1) = {x: Ax in B W_i}, if s = 0 is no root of
-the pencil (Berger, Trenn). The quotient by W has the other blocks; the transposed pencil gives the
+the pencil (Berger, Trenn). The quotient by W has the other blocks; the transposed pencil has the
 transposed L blocks.
 
 A root at s = 0 is detected: then B W is larger than A W, and A is replaced by another A + sB.

@@ -2,7 +2,7 @@
 
 By Kronecker, the pencil A + sB is equivalent to a direct sum of blocks L_e of shape e x (e + 1), of
 transposes of L_h, and of a regular pencil, of shape N x N and nonsingular for all but finitely many
-s. Jaja's theorem gives the rank:
+s. Jaja's theorem proves the rank:
 
     rank = sum (e_i + 1) + sum (h_j + 1) + N + delta
 
@@ -56,7 +56,7 @@ BLOCK = 100_000
 
 
 def pencil_rank(A: ArrayLike, B: ArrayLike) -> int:
-    """Rank over R of the tensor whose two slices are A and B.
+    """Compute the rank over R of the tensor whose two slices are A and B.
 
     Parameters
     ----------

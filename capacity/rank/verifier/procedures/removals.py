@@ -35,7 +35,7 @@ def require_removals(
     """End the check unless each step removes a slice that is known to be nonzero.
 
     Slices of a group have to be independent instead, before the first of them is removed. The
-    proofs stand with the kinds of arguments, `capacity.rank.verifier.kinds.substitution` and
+    proofs are beside the kinds of arguments, `capacity.rank.verifier.kinds.substitution` and
     `block_substitution`.
 
     Parameters

@@ -6,7 +6,7 @@ on i. If some combination X of the slices is nonsingular, then so are A, B and t
     X_i X^-1 = A D_i D^-1 A^-1
 
 are diagonal in one basis: they commute, and each is diagonalisable over R. Conversely matrices that
-commute and are diagonalisable have a common basis of eigenvectors A; with B^T = A^-1 X they give n
+commute and are diagonalisable have a common basis of eigenvectors A; with B^T = A^-1 X they yield n
 simple tensors. So with any one nonsingular X the rank is n if and only if the X_i X^-1 pass, and at
 least n + 1 if they fail. A matrix is diagonalisable over R if and only if its minimal polynomial is
 a product of distinct linear factors over R.

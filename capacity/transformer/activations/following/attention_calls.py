@@ -2,8 +2,8 @@
 
 Since version 5 ``transformers`` hands a layer's queries, keys, values, mask and scale to a
 registered function. The one that is registered here calls the model's own eager code, so that soft
-caps, sinks and biases of positions stay as they are, and tells what it saw. The choice of function
-stands in a configuration, which modules and models share; it is set while models run, and put
+caps, sinks and biases of positions stay as they are, and reports what it saw. The choice of
+function is in a configuration, which modules and models share; it is set while models run, and put
 back.
 
 What threads share is changed by the first who needs it, and put back by the last.
@@ -133,7 +133,7 @@ def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> 
     model : nn.Module
         Model of ``transformers``, with any implementation of attention.
     tell : callable
-        Called after each attention; those of other threads aren't told.
+        Called after each attention; those of other threads aren't reported.
     """
     with _through_here(model), ExitStack() as after:
         after.callback(_listener.reset, _listener.set(tell))

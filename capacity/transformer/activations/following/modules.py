@@ -125,7 +125,7 @@ def fitted_norm(
     x : (batch, n, d)
         Its input.
     found : (batch, n)
-        Product of its output with `vector`, which tells which kind of norm it is.
+        Product of its output with `vector`, which shows which kind of norm it is.
     vector : (d,)
         Random vector.
     moments : Moments, optional
@@ -134,7 +134,7 @@ def fitted_norm(
     Returns
     -------
     Normed or None
-        The step that gives this output; None if neither a LayerNorm nor an RMSNorm does.
+        The step that computes this output; None if neither a LayerNorm nor an RMSNorm does.
     """
     known: Any = module
     weight, bias = getattr(known, "weight", None), getattr(known, "bias", None)

@@ -60,7 +60,7 @@ class StreamFollower(TorchFunctionMode):
     stack : nn.Module
         Module that holds the layers, in a `torch.nn.ModuleList`.
     is_running : callable
-        Tells whether it is this run, and not another thread's, that calls a module.
+        Returns whether it is this run, and not another thread's, that calls a module.
 
     Attributes
     ----------

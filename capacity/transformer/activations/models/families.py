@@ -125,7 +125,7 @@ def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
 def _named_body(model: Any) -> Any:
     """The model without its head, whose inputs have names.
 
-    Decoders of BART's family that stand alone are wrapped once more, by a module that hands on
+    Decoders of BART's family without an encoder are wrapped once more, by a module that hands on
     whatever it gets.
     """
     body = model.base_model

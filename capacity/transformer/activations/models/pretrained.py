@@ -225,8 +225,8 @@ def inputs_of_text(
     Raises
     ------
     InvalidArgumentError
-        As `tokens_of`, for a text of blanks alone, and if the model doesn't say at which token its
-        decoder begins.
+        As `tokens_of`, for a text of blanks alone, and if the model doesn't define at which token
+        its decoder begins.
     """
     for name, one in (("text", text), ("decoder_text", written)):
         if one is not None and not one.strip():

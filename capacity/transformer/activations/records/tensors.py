@@ -48,7 +48,7 @@ def from_tensors(
         Attention (batch, n_heads, n, m) and values (batch, n_heads or n_groups, m, d_head_vo)
         of each layer.
     W_O : sequence of (n_heads, d_head_vo, d_model), optional
-        Output weights; by default heads stand side by side, so that ``joint_nullity`` of
+        Output weights; by default heads are side by side, so that ``joint_nullity`` of
         `identifiability_table` is the sum over heads.
     z : sequence of (batch, n_heads, n, d_head_vo), optional
         Outputs of the heads, which are compared with ``pattern @ v``; computed if omitted.

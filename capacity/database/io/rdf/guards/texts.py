@@ -63,7 +63,7 @@ def refuse_hostile_turtle(name: str, data: bytes) -> None:
 def _first_deep_triple(data: bytes, instead: bytes | None) -> int | None:
     """Find the line of a triple term that is too deep; None if there is none.
 
-    Strings, IRIs and comments are replaced, by the lines in them if nothing else is said.
+    Strings, IRIs and comments are replaced, by default by the lines in them.
     """
     bare = _TURTLE_TEXT.sub(instead or (lambda text: b" " + b"\n" * text[0].count(b"\n")), data)
     bare = bare.replace(b">>", b"]").replace(b"<<", b"[")

@@ -59,7 +59,7 @@ class Prolog:
     Attributes
     ----------
     text : bytes
-        The beginning, without what the declaration of its type says to be elsewhere.
+        The beginning, without what, by the declaration of its type, is elsewhere.
     end : int
         Where it has ended in the document.
     has_defaults : bool

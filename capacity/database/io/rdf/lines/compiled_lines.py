@@ -69,9 +69,9 @@ class CompiledLines:
         texts : pyarrow.LargeStringArray
             Their texts.
         tails : ndarray of int32, shape (n,)
-            Numbers of what stands behind them.
+            Numbers of what follows them.
         tail : list of str
-            What stands behind literals, such as "@en"; the first is nothing.
+            What follows literals, such as "@en"; the first is nothing.
         """
         codes = self._numbering.codes
         kinds = (codes & 2**KIND_BITS - 1).astype(np.uint8)

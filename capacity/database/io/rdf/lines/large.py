@@ -62,7 +62,7 @@ def read_large(
     format : Format
         A format of RDF.
     reading : Reading
-        What the user says of it.
+        The caller's options for it.
     graph : str or None
         Name of the graph to read, or None for all.
     multi : MultiPolicy or None

@@ -3,7 +3,7 @@
 What is plain, `capacity.database.io.rdf.lines.scanning` defines. A pattern takes twice as long as
 compiled code, but there is nothing to compile, and no numba to import.
 
-Time is linear in the text: sets of characters give nothing back (``*+``), and a group that repeats
+Time is linear in the text: sets of characters never backtrack (``*+``), and a group that repeats
 begins otherwise than what follows it. Each repetition of a group takes memory, and so a line with
 very many isn't plain.
 

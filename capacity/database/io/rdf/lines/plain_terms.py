@@ -1,6 +1,6 @@
 """Plain terms of N-Triples in bytes of a text, by compiled code.
 
-What is plain, `scanning` says; its indices are those of the text.
+`scanning` defines what is plain; its indices are those of the text.
 
 References
 ----------

@@ -1,6 +1,6 @@
 r"""Parameters of queries: terms in the place of variables, and never text.
 
-A parameter stands for its term as if the query's author had written the term there: each variable
+A parameter is replaced by its term, as if the query's author had written the term: each variable
 of its name, found among the terminals of the grammar, is replaced by one terminal that pyoxigraph
 serialises. A block of VALUES would not do: patterns in inner groups and sub-selects don't see what
 an outer group binds, so that a FILTER there would drop every row in silence.

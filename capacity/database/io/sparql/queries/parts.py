@@ -30,7 +30,7 @@ class Query:
     columns : tuple of str
         Names of the variables of a SELECT; empty for a CONSTRUCT.
     prologue : str
-        What stands before the form: prefixes and a base.
+        What precedes the form: prefixes and a base.
     dataset : str
         Its FROM clauses.
     bare : str

@@ -1,7 +1,7 @@
 """The pages of a Parquet file by their own headers: sizes, decompressed, and encodings.
 
-The metadata at a file's end may say anything of sizes, but pyarrow takes what the header of a page
-says before it looks at the page. So the headers are read first, of a few bytes each: structs in
+The metadata at a file's end may contain any sizes, but pyarrow takes those in the header of a page
+before it looks at the page. So the headers are read first, of a few bytes each: structs in
 Thrift's compact protocol. They are read here, for pyarrow ends the process if it is asked for a
 column whose metadata are damaged.
 

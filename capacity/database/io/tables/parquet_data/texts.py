@@ -65,7 +65,7 @@ def _ways(
     """Yield groups of rows, and how many of them may be made whole texts at once.
 
     It is None where dictionaries are read: pyarrow makes them of plain pages and of those that have
-    one, and of no column of an extension type. A page may stand for more than it holds if it has a
+    one, and of no column of an extension type. A page may expand to more than it holds if it has a
     dictionary, or differences from the text before; none of its texts is longer than a page.
     """
     # every command imports this module, and few read such a file

@@ -19,7 +19,7 @@ def adam_step(
 
     `values`, `firsts` and `seconds` point to weights and moments in memory; `rates` to three
     numbers of this step, rate / (1 - beta1^t), 1 / sqrt(1 - beta2^t) and rate. With HELD the
-    moments are `first` and `second`, in registers, and are returned anew; else those in memory.
+    moments are `first` and `second`, in registers, and are returned changed; else those in memory.
     Without MOVES nothing moves, and the gradient is stored in `firsts`.
     """
     if MOVES:

@@ -3,9 +3,9 @@
 A dense part of a graph has many independent slices, of which the substitution method removes few:
 each removal hides most of the others. So an order is cut somewhere, and slices of one mode are
 removed together there, as many as are independent in a block without hidden entries. Such a block
-is left if, of each pair of slices whose fiber is hidden, one is given up. Where to cut, in which
-mode, and what giving up a slice costs are drawn at random; the order then goes on greedily, and is
-kept if it is as long as before.
+is left if, of each pair of slices whose fiber is hidden, one is abandoned. Where to cut, in which
+mode, and the cost of abandoning a slice are drawn at random; the order then continues greedily, and
+is kept if it is as long as before.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def without_conflicts(first: Indices, second: Indices, weights: NDArray[np.float
     first, second : ndarray of int64, shape (n_edges,)
         Ends of the edges, each edge once.
     weights : ndarray of float64, shape (n,)
-        Positive costs of giving up each vertex.
+        Positive costs of abandoning each vertex.
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """Orders of sparse substitution by a (1+1) evolution strategy.
 
-A greedy order depends on what removing a slice is said to cost (`Costs`). These numbers are drawn
+A greedy order depends on the assumed costs of removing a slice (`Costs`). These numbers are drawn
 at random at first; the best are changed at random then, and changes are kept if the order is as
 long as before, on a few islands at first. In the end, only the last steps of the best order are
-made anew. The entries of each slice of the mode with the fewest slices (predicates, say) have a
-factor of their own: that decides which of them are given up first, so that others can remain.
+made again. The entries of each slice of the mode with the fewest slices (such as predicates) have a
+factor of their own: that decides which of them are abandoned first, so that others can remain.
 
 References
 ----------

@@ -1,12 +1,12 @@
 """Greedy orders of the substitution method on the entries of a sparse tensor of any size.
 
-What removing slices hides is told by patterns (`capacity.rank.verifier.procedures
+Patterns determine what removing slices hides (`capacity.rank.verifier.procedures
 .sparse_removals`): a fiber is hidden once an entry of it was removed along it; a slice is hidden as
 a whole once both other slices of an entry of it were removed, the second after the fiber through
 the entry was hidden. The next slice is the one whose removal costs least, in known entries that it
 hides, each with a weight, and in fibers. Costs fall as entries become hidden, so those of the
-slices nearby are computed anew at once, those far away from time to time, and that of a slice again
-when its turn comes. One order takes about a microsecond for each entry.
+slices nearby are computed again at once, those far away from time to time, and that of a slice
+again when its turn comes. One order takes about a microsecond for each entry.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ pages: docs
 	$(BIN)/python tools/executed.py
 	$(BIN)/python docs/_extensions/public_names.py
 
-# every table, conclusion and figure of the experiments (about four hours on two cores)
+# every table, conclusion and figure of the experiments (about six hours on two cores)
 experiments: $(VENV)/tests-installed
 	for module in $$($(BIN)/python -m experiments); do \
 		OMP_NUM_THREADS=1 $(BIN)/python -m $$module --run || exit; done

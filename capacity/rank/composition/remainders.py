@@ -1,0 +1,166 @@
+"""Decompositions of algebras by Chinese remainders: the product of each direct factor by itself.
+
+A core that is the product of an associative algebra is split into ideals
+(`capacity.rank.composition.ideals`). Each takes the products of linear forms of its kind: values of
+polynomials (`capacity.rank.composition.interpolation`), forms of quaternions
+(`capacity.rank.composition.quaternions`), or those of a search. The forms make two of the three
+factors of a decomposition; the last one is solved for, exactly, so that wrong forms prove nothing.
+
+Over the rationals an algebra may have fewer ideals than over the reals, and take more terms. So its
+decomposition over the rationals comes first, which holds over both, and is followed by that over the
+reals if it is shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import flint
+import numpy as np
+
+from capacity.exact.types import Indices, sparse
+from capacity.rank.coefficients import Explicit, coefficients_of, fractions_of
+from capacity.rank.composition.ideals import Ideal
+from capacity.rank.composition.interpolation import (
+    Element,
+    Form,
+    Polynomial,
+    generator,
+    rational_factors,
+    real_factors,
+    values_of_remainders,
+)
+from capacity.rank.composition.quaternions import forms_of_quaternions
+from capacity.rank.composition.searched import first_terms, shortest_terms
+from capacity.rank.cp.equations import last_factor
+from capacity.rank.cp.explicit import ExactTerms, as_argument
+from capacity.rank.cp.recognition import RATIONALS, Field
+from capacity.rank.method import Goal, Method, Problem
+from capacity.rank.reductions.algebras import Algebra
+from capacity.rank.reductions.subtensor import Finding
+
+# part of the work for the search of an ideal of no known kind, and its largest dimension
+PART, MOST_SEARCHED = 8, 9
+
+
+def remainders(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Decompose the core if it is the product of an algebra of ideals of known kinds."""
+    if not problem.algebras:
+        return
+    algebra = problem.algebras[0]
+    ideals = Ideal.of(algebra).direct_factors()
+    generated: list[tuple[flint.fmpq_mat, flint.fmpq_poly]] = []
+    others: list[tuple[flint.fmpq_mat, flint.fmpq_mat]] = []
+    for ideal in ideals:
+        by_powers = generator(ideal)
+        if by_powers is not None:
+            powers, f = by_powers
+            generated.append((ideal.coordinates * powers, f))
+            continue
+        forms = forms_of_quaternions(ideal)
+        if forms is None and len(ideals) > 1:
+            forms = _searched(ideal, goal)
+        if forms is None:
+            return
+        left, right = forms
+        others.append((ideal.coordinates * left, ideal.coordinates * right))
+    upper = goal.upper
+    for field, factors in _over_fields([f for _, f in generated]):
+        values = [
+            _composed(coordinates, form)
+            for (coordinates, f), of in zip(generated, factors, strict=True)
+            for form in values_of_remainders(f.degree(), of, field)
+        ]
+        sides = [[*values, *(x for pair in others for x in _columns(pair[side]))]
+                 for side in range(2)]  # fmt: skip
+        if len(sides[0]) < upper:
+            found = _decomposition(problem, algebra, sides, field)
+            if found is not None:
+                upper = found.value
+                yield (found,)
+
+
+def _over_fields(
+    polynomials: Sequence[flint.fmpq_poly],
+) -> Iterator[tuple[Field, list[list[Polynomial]]]]:
+    """Yield the factors of some polynomials over the rationals, and those over the reals."""
+    yield RATIONALS, [rational_factors(f) for f in polynomials]
+    over_reals = real_factors(polynomials)
+    if over_reals is not None and over_reals[0].degree > 1:
+        yield over_reals
+
+
+def _composed(coordinates: flint.fmpq_mat, form: Form) -> Form:
+    """The values of a form at vectors of which some coordinates are given, a row for each."""
+    return [
+        sum((x * c for x, c in zip(form, row, strict=True) if c != 0), flint.fmpq_poly([0]))
+        for row in coordinates.tolist()
+    ]
+
+
+def _columns(matrix: flint.fmpq_mat) -> list[Form]:
+    return [[flint.fmpq_poly([x]) for x in column] for column in matrix.transpose().tolist()]
+
+
+def _searched(ideal: Ideal, goal: Goal) -> tuple[flint.fmpq_mat, flint.fmpq_mat] | None:
+    """Forms of a decomposition that a search finds of the product of an ideal."""
+    d = ideal.dimension
+    if d > MOST_SEARCHED:
+        return None
+    flat = flint.fmpq_mat([M.entries() for M in ideal.products]).numer_denom()[0].entries()
+    tensor = np.array([int(x) for x in flat], object).reshape(d, d, d)
+    if max(abs(x) for x in tensor.ravel()) >= 2**31:
+        return None
+    part, mine = tensor.astype(np.int64), replace(goal, work=goal.work // PART)
+    terms = shortest_terms(part, mine, first_terms(part, mine))
+    sides = (np.zeros((d, len(terms)), object) for _ in range(2))
+    matrices: list[flint.fmpq_mat] = []
+    for mode, matrix in enumerate(sides):
+        for r, term in enumerate(terms):
+            for i, x in zip(*term[mode], strict=True):
+                matrix[i, r] = flint.fmpq(x.numerator, x.denominator)
+        matrices.append(flint.fmpq_mat(matrix.tolist()))
+    return matrices[0], matrices[1]
+
+
+def _decomposition(
+    problem: Problem, algebra: Algebra, sides: list[list[Form]], field: Field
+) -> Explicit | None:
+    """Decompose the tensor by forms of both factors of the algebra's product."""
+    core = problem.core
+    modes = [*(m for m in range(3) if m != algebra.mode), algebra.mode]
+    turned = core.tensor.astype(np.int64).transpose(modes)
+    # the vectors of both modes as elements of the algebra
+    through = (np.tensordot(turned, algebra.right, (1, 0)), np.tensordot(turned, algebra.left, (0, 0)))
+    modulus = flint.fmpq_poly(list(field.f))
+    factors = [
+        [[fractions_of(x % modulus) for x in row] for row in zip(*forms_of_mode, strict=True)]
+        for forms_of_mode in (
+            [_composed(_matrix(vectors), form) for form in forms]
+            for vectors, forms in zip(through, sides, strict=True)
+        )
+    ]
+    last = last_factor(turned, factors, field.f)
+    if last is None:
+        return None
+    factors.append(last)
+    places = [modes.index(m) for m in range(3)]
+    terms = [
+        tuple(sparse([row[r] for row in factors[place]]) for place in places)
+        for r in range(len(sides[0]))
+    ]
+    found = as_argument(ExactTerms(field, terms))
+    return replace(found, terms=tuple(core.lifted(found.terms, coefficients_of(found))))
+
+
+def _matrix(A: Indices) -> flint.fmpq_mat:
+    return flint.fmpq_mat(flint.fmpz_mat(A.tolist()))
+
+
+REMAINDERS = Method(
+    "Chinese remainders",
+    remainders,
+    sides=("upper",),
+    cost=lambda problem: 60 * max(problem.tensor.shape) ** 5,
+)

@@ -389,9 +389,10 @@ def _sparse(column: list[Any]) -> tuple[tuple[int, ...], list[Any]]:
 
 
 def _pair(x: Exact) -> tuple[Fraction, ...]:
-    parts = (x.real, x.imag) if isinstance(x, GaussianRational) else (x,)
-    return tuple(map(Fraction, parts))  # type: ignore[arg-type]
+    if isinstance(x, GaussianRational):
+        return Fraction(x.real), Fraction(x.imag)
+    return _polynomial(x)
 
 
-def _polynomial(x: Exact) -> tuple[Fraction, ...]:
+def _polynomial(x: int | Fraction | AlgebraicNumber) -> tuple[Fraction, ...]:
     return x.coefficients if isinstance(x, AlgebraicNumber) else (Fraction(x),)

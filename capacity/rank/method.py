@@ -20,9 +20,9 @@ from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.effort import Limit, Limits
 from capacity.rank.number_field import Field
-from capacity.rank.reductions.algebras import Algebra, algebras_of
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.reductions.subtensor import Core, Finding, concise_core
+from capacity.rank.reductions.unital_algebras import Algebra, algebras_of
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.kind import why_not_over
 from capacity.rank.verifier.kinds import KINDS

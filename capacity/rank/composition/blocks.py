@@ -1,8 +1,9 @@
 """Tensors that are block diagonal in two modes, whose blocks share the third one.
 
-If a component of the graph that joins the indices of two modes by entries has a part of the indices
-of both, the tensor is a sum of two: one with these indices, and one with the others. Their ranks add
-up to at least that of the sum.
+The graph that joins an index of one mode to one of another, if there is an entry at both, may have
+several components. Then the tensor is the sum of two blocks: one with the indices of some
+components in these two modes, and one with those of the others. So its rank is at most the sum of
+theirs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def classes_of_pairs(tensor: Indices) -> list[tuple[list[Indices | None], int]]:
         graph = coo_array((np.ones(len(a)), (a, n + b)), (n + m, n + m))
         count, labels = connected_components(graph, directed=False)
         mine: list[Indices | None] = [None] * 3
-        mine[pair[0]], mine[pair[1]] = labels[:n], labels[n:]
+        mine[pair[0]], mine[pair[1]] = np.split(labels.astype(np.int64), [n])
         found.append((mine, int(count)))
     return found
 

@@ -1,9 +1,9 @@
 """Algebras over the rationals, split into the ideals that are their direct factors.
 
-Let z be an element of the centre, and f = q_1 q_2 ... its minimal polynomial over Q, with powers q_i
-of different irreducible polynomials. By the Chinese remainder theorem there are polynomials that are
-1 modulo q_i and 0 modulo the others. At z, they are idempotents e_i of the centre with the sum 1 and
-products 0: the algebra A is the direct sum of the ideals e_i A, and so is its product.
+Let z be an element of the centre, and f = q_1 q_2 ... its minimal polynomial over Q, with powers
+q_i of different irreducible polynomials. By the Chinese remainder theorem there are polynomials
+that are 1 modulo q_i and 0 modulo the others. At z, they are idempotents e_i of the centre with the
+sum 1 and products 0: the algebra A is the direct sum of the ideals e_i A, and so is its product.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import flint
 import numpy as np
 
 from capacity.display import briefly_shown
-from capacity.rank.reductions.algebras import Algebra
+from capacity.rank.reductions.unital_algebras import Algebra
 
 # random elements that are looked at beside those of a basis, and their largest coefficient
 ELEMENTS, LARGEST = 12, 3
@@ -66,9 +66,7 @@ class Ideal:
     def centre(self) -> list[flint.fmpq_mat]:
         """A basis of the elements that commute with all, of small integers, as rows."""
         d, M = self.dimension, self.products
-        rows = [
-            [M[a][b, k] - M[b][a, k] for a in range(d)] for b in range(d) for k in range(d)
-        ]
+        rows = [[M[a][b, k] - M[b][a, k] for a in range(d)] for b in range(d) for k in range(d)]
         kernel, dimension = flint.fmpq_mat(rows).numer_denom()[0].nullspace()
         basis = flint.fmpz_mat([[kernel[a, i] for a in range(d)] for i in range(dimension)])
         return [flint.fmpq_mat(1, d, row) for row in basis.lll().tolist()]
@@ -129,9 +127,7 @@ class Ideal:
         # in this basis, coordinates are the entries at its pivots
         chosen = flint.fmpq_mat([[int(k == p) for p in pivots] for k in range(self.dimension)])
         rows = flint.fmpq_mat(basis)
-        products = [
-            rows * self.times(flint.fmpq_mat([row])) * chosen for row in basis
-        ]
+        products = [rows * self.times(flint.fmpq_mat([row])) * chosen for row in basis]
         return Ideal(products, self.coordinates * projection * chosen)
 
 

@@ -1,12 +1,12 @@
 """Products of polynomials modulo others, by evaluation at points, over the rationals or the reals.
 
-Let w generate an algebra, and f be its minimal polynomial, so that the algebra is that of polynomials
-modulo f. With powers q of different irreducible polynomials, f = q_1 q_2 ..., the product modulo f is
-determined by those modulo each q. That of two remainders, of degree below d, has a degree below
-2 d - 1, and so is determined by its values at 2 d - 1 points, one of which is infinity: the leading
-coefficient. These are the products of the values of the remainders. So the rank is at most 2 n - k for
-k factors q (S. Winograd, Some bilinear forms whose multiplicative complexity depends on the field of
-constants, 1977, who proves that it is no less).
+Let w generate an algebra, and f be its minimal polynomial, so that the algebra is that of
+polynomials modulo f. With powers q of different irreducible polynomials, f = q_1 q_2 ..., the
+product modulo f is determined by those modulo each q. That of two remainders, of degree below d,
+has a degree below 2 d - 1, and so is determined by its values at 2 d - 1 points, one of which is
+infinity: the leading coefficient. These are the products of the values of the remainders. So the
+rank is at most 2 n - k for k factors q (S. Winograd, Some bilinear forms whose multiplicative
+complexity depends on the field of constants, 1977, who proves that it is no less).
 
 Over the reals, the irreducible factors have degree 1 and 2. Their coefficients are computed to
 hundreds of digits and recognised as elements of one number field.
@@ -70,7 +70,9 @@ def rational_factors(f: flint.fmpq_poly) -> list[Polynomial]:
     return [[flint.fmpq_poly([c]) for c in (p**e).coeffs()] for p, e in f.factor()[1]]
 
 
-def real_factors(polynomials: Sequence[flint.fmpq_poly]) -> tuple[Field, list[list[Polynomial]]] | None:
+def real_factors(
+    polynomials: Sequence[flint.fmpq_poly],
+) -> tuple[Field, list[list[Polynomial]]] | None:
     """Return the powers of irreducible polynomials over R whose products are some polynomials.
 
     Parameters
@@ -106,11 +108,12 @@ def real_factors(polynomials: Sequence[flint.fmpq_poly]) -> tuple[Field, list[li
 def _real_factors(p: flint.fmpq_poly) -> list[list[int]]:
     """Coefficients, times 2^BITS and but the leading 1, of the real factors of a polynomial."""
     found: list[list[int]] = []
-    for root, _ in p.complex_roots():
+    for root, _ in p.numer().complex_roots():
         if root.imag == 0:
             found.append([_fixed(-root.real)])
         elif root.imag > 0:
-            found.append([_fixed(root.real**2 + root.imag**2), _fixed(-2 * root.real)])
+            x, y = root.real, root.imag
+            found.append([_fixed(x * x + y * y), _fixed(-2 * x)])
     return found
 
 
@@ -152,8 +155,7 @@ def values_of_remainders(
                 for low, c in zip([_ZERO, *remainder[:-1]], q[:-1], strict=True)
             ]
         points = [t for n in range(d) for t in ((n, -n) if n else (0,))][: 2 * d - 2]
-        for t in points:
-            forms.append([sum((c * t**k for k, c in enumerate(r)), _ZERO) for r in table])
+        forms += [[sum((c * t**k for k, c in enumerate(r)), _ZERO) for r in table] for t in points]
         forms.append([r[-1] for r in table])
     return forms
 

@@ -1,15 +1,16 @@
 """Tensors that are Kronecker products of smaller ones, in some order of the indices of each mode.
 
-In an order of the indices of each mode, T[x b + y, ...] = A[x, ...] B[y, ...] holds if and only if the
-matrix of T, with a row for the indices x of all modes and a column for their y, has rank 1 (C. Van
-Loan, N. Pitsianis, Approximation with Kronecker products, 1993). Two kinds of orders are tried.
+In an order of the indices of each mode, T[x b + y, ...] = A[x, ...] B[y, ...] holds if and only if
+the matrix of T, with a row for the indices x of all modes and a column for their y, has rank 1 (C.
+Van Loan, N. Pitsianis, Approximation with Kronecker products, 1993). Two kinds of orders are tried.
 
 * The order as it is.
 * Where entries share the indices of two modes only within components: the graph that joins an index
-  of one mode to one of another, if there is an entry at both, has components p, and those of the other
-  pairs of modes are q and r. A product of matrices has i, j and k there: its indices are pairs (p, q),
-  (p, r) and (q, r). If all indices of a mode are different pairs, and all pairs occur, they are ordered
-  by them, however they were permuted. Then p = p_1 P + p_2, and so on, splits the pairs.
+  of one mode to one of another, if there is an entry at both, has components p, and those of the
+  other pairs of modes are q and r. A product of matrices has i, j and k there: its indices are
+  pairs (p, q), (p, r) and (q, r). If all indices of a mode are different pairs, and all pairs
+  occur, they are ordered by them, however they were permuted. Then p = p_1 P + p_2, and so on,
+  splits the pairs.
 """
 
 from __future__ import annotations
@@ -102,7 +103,9 @@ def _by_pairs(tensor: Indices) -> Iterator[_Order]:
         mine = [pair for pair in range(3) if labels[pair][mode] is not None]
         a, b = (labels[pair][mode] for pair in mine)
         number = a * counts[mine[1]] + b
-        if len(number) != counts[mine[0]] * counts[mine[1]] or len({*number.tolist()}) < len(number):
+        if len(number) != counts[mine[0]] * counts[mine[1]] or len({*number.tolist()}) < len(
+            number
+        ):
             return
         orders.append(np.argsort(number).reshape(counts[mine[0]], counts[mine[1]]))
     for split in product(*map(_divisors, counts)):

@@ -1,15 +1,15 @@
 """Quaternion algebras over the rationals: 2 x 2 matrices in 7 products, Hamilton's in 8.
 
-An algebra of dimension 4 whose centre is that of the scalars, and that is no product of smaller ones,
-has a basis 1, i, j, ij with i^2 = a, j^2 = b and ji = -ij. Elements of trace 0 are those whose square
-is a scalar, but for scalars.
+An algebra of dimension 4 whose centre is that of the scalars, and that is no product of smaller
+ones, has a basis 1, i, j, ij with i^2 = a, j^2 = b and ji = -ij. Elements of trace 0 are those
+whose square is a scalar, but for scalars.
 
-If a = 1 or b = 1, it is that of 2 x 2 matrices: with i^2 = 1, the matrices of a single entry are (1 +
-i) / 2, (1 + i) j / 2, (1 - i) j / (2 b) and (1 - i) / 2. Strassen's algorithm multiplies them.
+If a = 1 or b = 1, it is that of 2 x 2 matrices: with i^2 = 1, the matrices of a single entry are (1
++ i) / 2, (1 + i) j / 2, (1 - i) j / (2 b) and (1 - i) / 2. Strassen's algorithm multiplies them.
 
 If a = b = -1, the product of x and y is, but for signs, that of the group algebra of Z/2 x Z/2. The
-signs that differ are those of three squares, and of one of each pair x_i y_j: with the products s of
-the group algebra, which take 4, and 4 more,
+signs that differ are those of three squares, and of one of each pair x_i y_j: with the products s
+of the group algebra, which take 4, and 4 more,
 
     (2 x_0 y_0 - s_0, s_1 - 2 x_3 y_2, s_2 - 2 x_1 y_3, s_3 - 2 x_2 y_1)
 
@@ -31,8 +31,10 @@ from capacity.rank.composition.ideals import Ideal
 
 # forms of the coordinates in e_11, e_12, e_21, e_22: Strassen's seven products
 STRASSEN = (
-    ([1, 0, 0, 1], [0, 0, 1, 1], [1, 0, 0, 0], [0, 0, 0, 1], [1, 1, 0, 0], [-1, 0, 1, 0], [0, 1, 0, -1]),
-    ([1, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, -1], [-1, 0, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]),
+    [[1, 0, 0, 1], [0, 0, 1, 1], [1, 0, 0, 0], [0, 0, 0, 1], [1, 1, 0, 0], [-1, 0, 1, 0],
+     [0, 1, 0, -1]],
+    [[1, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, -1], [-1, 0, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0],
+     [0, 0, 1, 1]],
 )  # fmt: skip
 # of those in 1, i, j, ij: the characters of Z/2 x Z/2, and four products of coordinates
 _CHARACTERS = [[1, 1, 1, 1], [1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]
@@ -62,7 +64,7 @@ def forms_of_quaternions(ideal: Ideal) -> tuple[flint.fmpq_mat, flint.fmpq_mat] 
     kernel, n = traces.numer_denom()[0].nullspace()
     basis = flint.fmpz_mat([[kernel[a, i] for a in range(4)] for i in range(n)]).lll()
     pure = [flint.fmpq_mat(1, 4, row) for row in basis.tolist()]
-    of_square = {1: [], -1: []}
+    of_square: dict[int, list[flint.fmpq_mat]] = {1: [], -1: []}
     for x in ideal.some(pure):
         square = _square(ideal, x)
         root = _root(abs(square))
@@ -75,11 +77,11 @@ def forms_of_quaternions(ideal: Ideal) -> tuple[flint.fmpq_mat, flint.fmpq_mat] 
                 j = x - ideal.product(ideal.product(i, x), i) * sign
                 square = _square(ideal, j)
                 if sign == 1 and square != 0:
-                    return _forms(ideal, _entries(ideal, i, j, square), STRASSEN)
+                    return _forms(_entries(ideal, i, j, square), STRASSEN)
                 root = _root(-square) if square < 0 else None
                 if root:
                     j *= 1 / root
-                    return _forms(ideal, [ideal.unit, i, j, ideal.product(i, j)], HAMILTON)
+                    return _forms([ideal.unit, i, j, ideal.product(i, j)], HAMILTON)
     return None
 
 
@@ -93,7 +95,7 @@ def _entries(
 
 
 def _forms(
-    ideal: Ideal, basis: list[flint.fmpq_mat], forms: tuple[list[list[int]], list[list[int]]]
+    basis: list[flint.fmpq_mat], forms: tuple[list[list[int]], list[list[int]]]
 ) -> tuple[flint.fmpq_mat, flint.fmpq_mat]:
     """Convert forms of coordinates in a basis to forms of the ideal's coordinates."""
     coordinates = flint.fmpq_mat([row for x in basis for row in x.tolist()]).inv()

@@ -7,8 +7,8 @@ polynomials (`capacity.rank.composition.interpolation`), forms of quaternions
 factors of a decomposition; the last one is solved for, exactly, so that wrong forms prove nothing.
 
 Over the rationals an algebra may have fewer ideals than over the reals, and take more terms. So its
-decomposition over the rationals comes first, which holds over both, and is followed by that over the
-reals if it is shorter.
+decomposition over the rationals comes first, which holds over both, and is followed by that over
+the reals if it is shorter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from capacity.exact.types import Indices, sparse
 from capacity.rank.coefficients import Explicit, coefficients_of, fractions_of
 from capacity.rank.composition.ideals import Ideal
 from capacity.rank.composition.interpolation import (
-    Element,
     Form,
     Polynomial,
     generator,
@@ -37,8 +36,8 @@ from capacity.rank.cp.equations import last_factor
 from capacity.rank.cp.explicit import ExactTerms, as_argument
 from capacity.rank.cp.recognition import RATIONALS, Field
 from capacity.rank.method import Goal, Method, Problem
-from capacity.rank.reductions.algebras import Algebra
 from capacity.rank.reductions.subtensor import Finding
+from capacity.rank.reductions.unital_algebras import Algebra
 
 # part of the work for the search of an ideal of no known kind, and its largest dimension
 PART, MOST_SEARCHED = 8, 9
@@ -132,7 +131,10 @@ def _decomposition(
     modes = [*(m for m in range(3) if m != algebra.mode), algebra.mode]
     turned = core.tensor.astype(np.int64).transpose(modes)
     # the vectors of both modes as elements of the algebra
-    through = (np.tensordot(turned, algebra.right, (1, 0)), np.tensordot(turned, algebra.left, (0, 0)))
+    through = (
+        np.tensordot(turned, algebra.right, (1, 0)),
+        np.tensordot(turned, algebra.left, (0, 0)),
+    )
     modulus = flint.fmpq_poly(list(field.f))
     factors = [
         [[fractions_of(x % modulus) for x in row] for row in zip(*forms_of_mode, strict=True)]

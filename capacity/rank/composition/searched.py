@@ -1,4 +1,4 @@
-"""Short decompositions of the parts that a tensor is composed of, by the methods that give terms."""
+"""Short decompositions of the parts of a tensor, by methods that find explicit terms."""
 
 from __future__ import annotations
 

@@ -92,8 +92,7 @@ def enclose(
         sizes = [np.abs(f).max(axis=1)[places[:, m]] for m, f in enumerate(near)]
         # of each pair of modes both change, and the others are as they are
         pairs = sum(
-            reduce(np.multiply, left, np.ones(n))
-            for left in combinations(sizes, len(sizes) - 2)
+            reduce(np.multiply, left, np.ones(n)) for left in combinations(sizes, len(sizes) - 2)
         )
         kappa = float((np.abs(inverse) @ (2 * near[0].shape[1] * pairs)).max())
         radius = max(2.5 * beta, 1e-14)

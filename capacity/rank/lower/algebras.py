@@ -10,7 +10,7 @@ from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.algebra import AlderStrassen, n_maximal_ideals
 
 
-def algebras(problem: Problem, goal: Goal) -> Iterable[Finding]:
+def algebras(problem: Problem, _goal: Goal) -> Iterable[Finding]:
     """Bound the rank of each algebra that a cubic core is, by its dimension and its ideals."""
     core = problem.core
     for one in problem.algebras:

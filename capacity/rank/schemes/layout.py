@@ -125,9 +125,7 @@ def _residues(matrix: NDArray[Any]) -> NDArray[np.int64] | None:
     if matrix.dtype != object:
         return matrix % _PRIME
     flat = matrix.ravel().tolist()
-    parts = [
-        (x.real, x.imag) if isinstance(x, GaussianRational) else (x, 0) for x in flat
-    ]
+    parts = [(x.real, x.imag) if isinstance(x, GaussianRational) else (x, 0) for x in flat]
     if any(of.denominator % _PRIME == 0 for x in parts for of in x):
         return None
     # i is taken to a root of -1, sums to sums and products to products

@@ -85,7 +85,11 @@ def number_of(value: object) -> Number:
         parts = [float(value.real), float(value.imag)]
     elif isinstance(value, list) and len(value) == 2:
         parts = list(value)
-    elif isinstance(value, str) and len(value) <= LONGEST and (found := _COMPLEX.fullmatch(value.strip())):
+    elif (
+        isinstance(value, str)
+        and len(value) <= LONGEST
+        and (found := _COMPLEX.fullmatch(value.strip()))
+    ):
         size = found[2].replace(" ", "")
         parts = [found[1] or 0, size + "1" if size in ("", "+", "-") else size]
     else:

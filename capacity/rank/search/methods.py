@@ -35,7 +35,7 @@ METHODS: list[Method] = [
     _named("composition.remainders:REMAINDERS"),
     _named("lower.koszul:KOSZUL"),
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
-    _named("composition.parts:COMPOSITION"),
+    _named("composition.composing:COMPOSITION"),
     _named("upper.binary_search:BINARY_FLIPS"),
     _named("upper.flip_search:FLIP_GRAPH"),
     _named("cp.exact_fits:LEAST_SQUARES"),

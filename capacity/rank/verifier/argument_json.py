@@ -194,9 +194,7 @@ def _matrix(data: object) -> Indices | None:
     return np.stack(rows)
 
 
-def _read_factors(
-    fields: Mapping[str, object], name: str
-) -> tuple[NDArray[np.float64], ...]:
+def _read_factors(fields: Mapping[str, object], name: str) -> tuple[NDArray[np.float64], ...]:
     factors = tuple(map(_reals, items(field(fields, name, list), None, name)))
     if len({f.shape[1] for f in factors}) != 1:
         raise CertificateError(f"The matrices of `{name}` must have the same number of columns.")

@@ -77,7 +77,7 @@ def test_a_complex_scheme_is_proved_over_c_alone(path: Path, tmp_path: Path) -> 
         assert not verify(false, tensor).proved
     (written,) = write_decomposition(interval.decomposition(), tmp_path / "again.json")
     assert verify_decomposition(tensor, read_decomposition(written)).proved
-    with pytest.raises(InvalidArgumentError, match="complex numbers is written in one of .* json"):
+    with pytest.raises(InvalidArgumentError, match=r"complex numbers is written in one of .*json"):
         write_decomposition(factors, tmp_path / "again.npz")
 
 

@@ -1,10 +1,11 @@
 """Schemes as JSON: matrices ``u``, ``v`` and ``w``, or the products and sums of matrices as text.
 
 A matrix is a list of rows, whose numbers are integers, decimals, or fractions as text, or complex
-numbers: pairs of such, or text such as ``1/2 + 3*I``. Terms are its rows or its columns. ``halves`` says that all numbers are twice the coefficients, and
-``denominator`` that they are multiples. Sparse rows are lists of ``{"index": 4, "value": 1}``; with
-``u_fresh``, ``v_fresh`` and ``w_fresh``, indices behind the last entry are common parts, which are
-expanded. ``multiplications`` and ``elements`` are products and sums, with ``n``: the three sizes.
+numbers: pairs of such, or text such as ``1/2 + 3*I``. Terms are its rows or its columns. ``halves``
+says that all numbers are twice the coefficients, and ``denominator`` that they are multiples.
+Sparse rows are lists of ``{"index": 4, "value": 1}``; with ``u_fresh``, ``v_fresh`` and
+``w_fresh``, indices behind the last entry are common parts, which are expanded. ``multiplications``
+and ``elements`` are products and sums, with ``n``: the three sizes.
 """
 
 from __future__ import annotations
@@ -171,4 +172,6 @@ def _written(number: int | Fraction | GaussianRational) -> Any:
     return int(number) if number.denominator == 1 else str(number)
 
 
-register_scheme_format(SchemeFormat("json", (".json",), read_json, write=write_json, is_complex=True))
+register_scheme_format(
+    SchemeFormat("json", (".json",), read_json, write=write_json, is_complex=True)
+)

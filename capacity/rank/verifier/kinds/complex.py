@@ -1,14 +1,15 @@
 """Upper bound over the complex numbers by simple tensors whose coefficients are Gaussian rationals.
 
-Some integer tensors have shorter decompositions over C than over R: the product of two complex numbers
-takes two terms instead of three. Coefficients are x + y i with rational x and y.
+Some integer tensors have shorter decompositions over C than over R: the product of two complex
+numbers takes two terms instead of three. Coefficients are x + y i with rational x and y.
 
-*Proof.* A product of such numbers, one for each mode, is the sum of the products of one part of each,
-real or imaginary, by i^k if k parts are imaginary. So a simple tensor is the sum of the simple tensors
-of the parts of its vectors, by i^k. Those with an even k add up to the real part of the sum of all
-terms, with the sign of i^k, and those with an odd k, with that of i^(k - 1), to the imaginary part. The
-terms add up to a real tensor T if and only if the former is T and the latter 0. Both are sums of simple
-tensors over the rationals, which `capacity.rank.verifier.kinds.decomposition` adds up.
+*Proof.* A product of such numbers, one for each mode, is the sum of the products of one part of
+each, real or imaginary, by i^k if k parts are imaginary. So a simple tensor is the sum of the
+simple tensors of the parts of its vectors, by i^k. Those with an even k add up to the real part of
+the sum of all terms, with the sign of i^k, and those with an odd k, with that of i^(k - 1), to the
+imaginary part. The terms add up to a real tensor T if and only if the former is T and the latter 0.
+Both are sums of simple tensors over the rationals, which
+`capacity.rank.verifier.kinds.decomposition` adds up.
 
 This proves nothing about the rank over R or Q.
 """
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from typing import ClassVar
 

@@ -1,9 +1,9 @@
 """A proof, in integer arithmetic, that a real decomposition exists near a floating-point fit.
 
-Not every decomposition has rational factors. Let F(x) = sum_r a_r (x) b_r (x) ... - T, with a vector
-for each of the d modes of T, on the M entries that count. M of the unknowns x vary, and are called y; the others keep their floating-point
-values. With y_0 the fit, any matrix C, and the box Y of radius rho around y_0, Krawczyk's theorem
-says: if
+Not every decomposition has rational factors. Let F(x) = sum_r a_r (x) b_r (x) ... - T, with a
+vector for each of the d modes of T, on the M entries that count. M of the unknowns x vary, and are
+called y; the others keep their floating-point values. With y_0 the fit, any matrix C, and the box Y
+of radius rho around y_0, Krawczyk's theorem says: if
 
     |C F(y_0)| + |I - C J(y)| rho < rho    for all y in Y,
 
@@ -140,9 +140,7 @@ def contracts(
     return True
 
 
-def cost_of_contraction(
-    factors: Factors, varying: Indices, radius: float
-) -> tuple[int, int]:
+def cost_of_contraction(factors: Factors, varying: Indices, radius: float) -> tuple[int, int]:
     """Estimate the nanoseconds and the bytes that `contracts` takes for these arguments."""
     n, rank = len(varying), factors[0].shape[1]
     sizes = np.abs(np.concatenate([[radius], *(f.ravel() for f in factors)]))

@@ -1,8 +1,8 @@
 """Decompositions composed of those of smaller tensors: Kronecker factors, and blocks of slices.
 
-The terms of a Kronecker product are the products of those of its factors, as Strassen's algorithm for
-matrices of blocks has it, and the terms of two blocks together are terms of their sum. Parts are split
-again. Those with few entries are searched, each of them once.
+The terms of a Kronecker product are the products of those of its factors, as Strassen's algorithm
+for matrices of blocks has it, and the terms of two blocks together are terms of their sum. Parts
+are split again. Those with few entries are searched, each of them once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Cubic cores that are the product of an associative algebra with a unit, in some bases.
 
 Let T be an n x n x n tensor, a product U x V -> W of vectors, and u, v vectors such that the maps
-lambda = T(u, .) and rho = T(., v) are nonsingular. Then x o y = T(rho^-1 x, lambda^-1 y) is a product
-on W with the unit T(u, v), and T(a, b) = rho(a) o lambda(b). So T and the product have the same rank,
-and a decomposition of one gives one of the other with as many terms.
+lambda = T(u, .) and rho = T(., v) are nonsingular. Then x o y = T(rho^-1 x, lambda^-1 y) is a
+product on W with the unit T(u, v), and T(a, b) = rho(a) o lambda(b). So T and the product have the
+same rank, and a decomposition of one gives one of the other with as many terms.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def algebras_of(tensor: Indices) -> list[Algebra]:
     [0, 1, 2]
     """
     n = len(tensor)
-    if tensor.shape != (n, n, n) or n > MOST_DIMENSIONS or steps_of(tensor) > OF_AN_END:
+    if tensor.shape != (n, n, n) or not 0 < n <= MOST_DIMENSIONS or steps_of(tensor) > OF_AN_END:
         return []
     found: list[Algebra] = []
     for mode in range(3):
@@ -91,7 +91,8 @@ def algebras_of(tensor: Indices) -> list[Algebra]:
 def _regular(T: Indices) -> Indices | None:
     """Return a vector u with a nonsingular T(u, .), of the smallest determinant among some.
 
-    Then the numbers of the product are small: those of a group algebra, or of matrices, are 0 and 1.
+    Then the numbers of the product are small: those of a group algebra, or of matrices, are 0 and
+    1.
     """
     n = len(T)
     units = np.eye(n, dtype=np.int64)

@@ -15,7 +15,7 @@ hundreds of digits and recognised as elements of one number field.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import flint
 
@@ -108,7 +108,8 @@ def real_factors(
 def _real_factors(p: flint.fmpq_poly) -> list[list[int]]:
     """Coefficients, times 2^BITS and but the leading 1, of the real factors of a polynomial."""
     found: list[list[int]] = []
-    for root, _ in p.numer().complex_roots():
+    roots: Any = p.complex_roots()
+    for root, _ in roots:
         if root.imag == 0:
             found.append([_fixed(-root.real)])
         elif root.imag > 0:

@@ -50,9 +50,10 @@ def kronecker_factors(tensor: Indices) -> Iterator[tuple[Indices, Indices, tuple
     ...     print(*(f.ravel().tolist() for f in factors[:2]))
     [1, 0, 0, 2] [3, 4]
     """
+    entries = np.argwhere(tensor), tensor[np.nonzero(tensor)]
     seen: set[tuple[bytes, ...]] = set()
     for order, sizes in (*_as_it_is(tensor.shape), *_by_pairs(tensor)):
-        found = _factors(tensor[np.ix_(*order)], sizes)
+        found = _factors(*entries, order, sizes)
         if found is None:
             continue
         key = tuple(of.tobytes() + str(of.shape).encode() for of in found)
@@ -127,17 +128,27 @@ def _divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
 
 
-def _factors(tensor: Indices, sizes: tuple[int, ...]) -> tuple[Indices, Indices] | None:
+def _factors(
+    places: Indices, values: Indices, order: tuple[Indices, ...], sizes: tuple[int, ...]
+) -> tuple[Indices, Indices] | None:
     """Factors of given numbers of indices of each mode, both of integers."""
-    others = tuple(n // a for n, a in zip(tensor.shape, sizes, strict=True))
+    others = tuple(len(of) // a for of, a in zip(order, sizes, strict=True))
     if 1 in (prod(sizes), prod(others)):
         return None
-    split = tensor.reshape([n for pair in zip(sizes, others, strict=True) for n in pair])
-    matrix = split.transpose(0, 2, 4, 1, 3, 5).reshape(prod(sizes), prod(others))
-    row, column = np.argwhere(matrix)[0]
-    entry = matrix[row, column]
-    if not (matrix * entry == np.outer(matrix[:, column], matrix[row])).all():
+    at = [np.argsort(of)[places[:, mode]] for mode, of in enumerate(order)]
+    x, y = zip(*(np.divmod(of, b) for of, b in zip(at, others, strict=True)), strict=True)
+    rows, row = np.unique(np.ravel_multi_index(x, sizes), return_inverse=True)
+    columns, column = np.unique(np.ravel_multi_index(y, others), return_inverse=True)
+    # both factors of each entry aren't 0, and neither is the product of any two such
+    if len(rows) * len(columns) != len(places):
         return None
-    first = matrix[:, column] // np.gcd.reduce(matrix[:, column])
+    matrix = np.zeros((len(rows), len(columns)), np.int64)
+    matrix[row, column] = values
+    if not (matrix * matrix[0, 0] == np.outer(matrix[:, 0], matrix[0])).all():
+        return None
+    first, second = np.zeros(sizes, np.int64), np.zeros(others, np.int64)
+    common = np.gcd.reduce(matrix[:, 0])
+    first.flat[rows] = matrix[:, 0] // common
     # a row of integers is a multiple of integers without a common factor by an integer
-    return first.reshape(sizes), (matrix[row] // first[row]).reshape(others)
+    second.flat[columns] = matrix[0] // (matrix[0, 0] // common)
+    return first, second

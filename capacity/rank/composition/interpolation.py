@@ -31,9 +31,8 @@ Polynomial: TypeAlias = list[Element]
 # a linear form on an algebra: its value at each basis vector
 Form: TypeAlias = list[Element]
 
-# bits of the coefficients of real factors, the largest degree of their field, and the work of their
-# recognition
-BITS, DEGREE, WORK = 1_200, 8, 2 * 10**9
+# bits of the coefficients of real factors, and the largest degree of their field
+BITS, DEGREE = 1_200, 8
 
 
 def generator(ideal: Ideal) -> tuple[flint.fmpq_mat, flint.fmpq_poly] | None:
@@ -71,7 +70,7 @@ def rational_factors(f: flint.fmpq_poly) -> list[Polynomial]:
 
 
 def real_factors(
-    polynomials: Sequence[flint.fmpq_poly],
+    polynomials: Sequence[flint.fmpq_poly], work: Work
 ) -> tuple[Field, list[list[Polynomial]]] | None:
     """Return the powers of irreducible polynomials over R whose products are some polynomials.
 
@@ -79,6 +78,8 @@ def real_factors(
     ----------
     polynomials : sequence of fmpq_poly
         Monic polynomials.
+    work : Work
+        Work that the recognition of their coefficients may take; it is charged.
 
     Returns
     -------
@@ -93,7 +94,7 @@ def real_factors(
             for p, e in f.factor()[1]:
                 found[-1] += [(c, e) for c in _real_factors(p)]
     numbers = [x for factors in found for c, _ in factors for x in c]
-    read = recognised(numbers, BITS, DEGREE, Work(WORK))
+    read = recognised(numbers, BITS, DEGREE, work)
     if read is None:
         return None
     field, elements = read

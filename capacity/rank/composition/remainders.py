@@ -32,7 +32,7 @@ from capacity.rank.composition.interpolation import (
 )
 from capacity.rank.composition.quaternions import forms_of_quaternions
 from capacity.rank.composition.searched import first_terms, shortest_terms
-from capacity.rank.cp.equations import last_factor
+from capacity.rank.cp.equations import Work, last_factor
 from capacity.rank.cp.explicit import ExactTerms, as_argument
 from capacity.rank.cp.recognition import RATIONALS, Field
 from capacity.rank.method import Goal, Method, Problem
@@ -65,7 +65,7 @@ def remainders(problem: Problem, goal: Goal) -> Iterable[Finding]:
         left, right = forms
         others.append((ideal.coordinates * left, ideal.coordinates * right))
     upper = goal.upper
-    for field, factors in _over_fields([f for _, f in generated]):
+    for field, factors in _over_fields([f for _, f in generated], Work(goal.work)):
         values = [
             _composed(coordinates, form)
             for (coordinates, f), of in zip(generated, factors, strict=True)
@@ -81,11 +81,11 @@ def remainders(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def _over_fields(
-    polynomials: Sequence[flint.fmpq_poly],
+    polynomials: Sequence[flint.fmpq_poly], work: Work
 ) -> Iterator[tuple[Field, list[list[Polynomial]]]]:
     """Yield the factors of some polynomials over the rationals, and those over the reals."""
     yield RATIONALS, [rational_factors(f) for f in polynomials]
-    over_reals = real_factors(polynomials)
+    over_reals = real_factors(polynomials, work)
     if over_reals is not None and over_reals[0].degree > 1:
         yield over_reals
 

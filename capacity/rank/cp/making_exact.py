@@ -209,4 +209,5 @@ class Target:
         self.work.spend(3 * equations**3)
         part = self._problem.known is not None
         chosen = all_indices(self.tensor.shape) if part else self._problem.core.chosen
-        return Enclosure(View(chosen), *found)
+        last = self.tensor.ndim - 1
+        return Enclosure(View(chosen), *found, last, np.zeros((0, last), np.int64))

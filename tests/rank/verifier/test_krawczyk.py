@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.errors import CapacityError
-from capacity.rank import Certificate, Enclosure, View
+from capacity.rank import Certificate, Enclosure, View, rank_interval
 from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
 from capacity.rank.cp.making_exact import enclose
 from capacity.rank.reductions.singleton_slices import peel_singles
@@ -202,6 +202,29 @@ def test_tensors_of_any_order_have_real_decompositions_near_their_fits(
     false = claim(other, near, side="upper")
     assert not verify(false, other).proved
     assert not second_checker(false, other)
+
+
+# generic ranks: 16 entries and 5 free numbers for a term, 4; the others are those above
+@pytest.mark.parametrize(
+    ("shape", "rank"),
+    [
+        ((2, 2, 2, 2), 4),
+        pytest.param((2, 2, 3, 3), 6, marks=pytest.mark.slow),
+        pytest.param((2, 2, 2, 2, 2), 6, marks=pytest.mark.slow),
+    ],
+)
+def test_least_squares_bounds_tensors_of_any_order(shape: tuple[int, ...], rank: int) -> None:
+    tensor, _ = of_order(shape, rank)
+    # with an equal slice, which the core hasn't
+    more = from_dense(np.concatenate([tensor.to_numpy(), tensor.to_numpy()[:1]]))
+    for one in (tensor, more):
+        interval = rank_interval(one, effort="standard", methods=["least squares"])
+        assert interval.upper == rank
+        upper = interval.certificates.upper
+        assert upper.arguments[0].kind == "enclosure"
+        again = Certificate.from_dict(json.loads(json.dumps(upper.to_dict())))
+        assert verify(again, one).proved
+        assert second_checker(again, one)
 
 
 def test_fits_of_any_order_are_refused_where_they_prove_nothing() -> None:

@@ -12,8 +12,10 @@ from capacity.database import Database
 from capacity.errors import CapacityError
 from capacity.rank import Certificate, Enclosure, View, rank_interval
 from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.making_exact import enclose
+from capacity.rank.cp.making_exact import Target, enclose
+from capacity.rank.method import Problem
 from capacity.rank.reductions.singleton_slices import peel_singles
+from capacity.rank.reductions.subtensor import relocated
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.procedures.krawczyk import contracts
 from capacity.tensor import SparseTensor, from_dense, w_state
@@ -204,16 +206,26 @@ def test_tensors_of_any_order_have_real_decompositions_near_their_fits(
     assert not second_checker(false, other)
 
 
-# generic ranks: 16 entries and 5 free numbers for a term, 4; the others are those above
-@pytest.mark.parametrize(
-    ("shape", "rank"),
-    [
-        ((2, 2, 2, 2), 4),
-        pytest.param((2, 2, 3, 3), 6, marks=pytest.mark.slow),
-        pytest.param((2, 2, 2, 2, 2), 6, marks=pytest.mark.slow),
-    ],
-)
-def test_least_squares_bounds_tensors_of_any_order(shape: tuple[int, ...], rank: int) -> None:
+def test_a_fit_of_the_core_is_one_of_the_whole_in_any_place() -> None:
+    tensor, near = of_order((2, 2, 3, 3), 6)
+    # an equal slice, which the core hasn't, and a larger tensor around it
+    problem = Problem(np.concatenate([tensor.to_numpy(), tensor.to_numpy()[:1]]))
+    found = Target(problem, 10**12).enclosed(Fit(near.factors, 0.0, 0))
+    assert found is not None
+    around = np.zeros((4, 3, 4, 3), np.int64)
+    indices = (np.array([0, 2, 3]), np.array([0, 2]), np.array([1, 2, 3]), np.arange(3))
+    around[np.ix_(*indices)] = problem.tensor
+    moved = relocated(found, indices)
+    certificate = claim(from_dense(around), moved, side="upper")
+    assert verify(certificate, from_dense(around)).reason is None
+    assert second_checker(certificate, from_dense(around))
+
+
+# the same generic ranks; without enclosures, 10 and 11 terms were found
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(2, 2, 3, 3), (2, 2, 2, 2, 2)])
+def test_least_squares_bounds_tensors_of_any_order(shape: tuple[int, ...]) -> None:
+    rank = 6
     tensor, _ = of_order(shape, rank)
     # with an equal slice, which the core hasn't
     more = from_dense(np.concatenate([tensor.to_numpy(), tensor.to_numpy()[:1]]))

@@ -21,6 +21,7 @@ from capacity.rank.composition.blocks import halves
 from capacity.rank.composition.composing import COMPOSITION, compositions
 from capacity.rank.composition.ideals import Ideal
 from capacity.rank.composition.kronecker import kronecker_factors, product_of_terms
+from capacity.rank.composition.matrices import entries_of_matrices
 from capacity.rank.composition.remainders import REMAINDERS
 from capacity.rank.effort import BUDGETS
 from capacity.rank.method import findings
@@ -106,10 +107,35 @@ def test_algebras_take_the_sum_of_what_their_ideals_take(name: str) -> None:
     assert upper(permuted(tensor, 0)) == over_r
 
 
-@pytest.mark.parametrize("name", ["x^5", "Z/7", "Z/8", "H"])
+@pytest.mark.parametrize("name", ["x^5", "Z/7", "Z/8", "H", "S3", "2 x 2 matrices"])
 def test_algebras_are_recognised_in_other_bases(name: str) -> None:
     tensor, _, over_r = ALGEBRAS[name]
     assert upper(in_other_bases(tensor, 0)) == over_r
+
+
+@pytest.mark.slow
+def test_the_symmetric_group_of_four_takes_what_its_matrices_take() -> None:
+    # Q, Q, and matrices of 2, 3 and 3 rows, which take 7 and 23 (Laderman 1976)
+    table = symmetric_group(4)
+    interval = rank_interval(group_algebra(table), methods=[REMAINDERS], effort="standard")
+    assert interval.upper == 1 + 1 + 7 + 23 + 23
+    assert verify(interval, group_algebra(table)).proved
+
+
+def test_matrices_are_found_in_other_bases() -> None:
+    tensor = in_other_bases(matrix_multiplication(3, 3, 3), 0)
+    (algebra, *_) = algebras_of(tensor.to_numpy().astype(np.int64))
+    whole = Ideal.of(algebra)
+    entries = entries_of_matrices(whole)
+    assert entries is not None
+    basis = [np.array(row, object).reshape(3, 3) for row in entries.tolist()]
+    for a, M in enumerate(whole.products):
+        for b, product_of in enumerate(M.tolist()):
+            total = sum((x * w for x, w in zip(product_of, basis, strict=True)), 0 * basis[0])
+            assert np.array_equal(total, basis[a] @ basis[b])
+    for other in (quaternions(), group(9), truncated_polynomials(4)):
+        algebra = algebras_of(other.to_numpy().astype(np.int64))[0]
+        assert entries_of_matrices(Ideal.of(algebra)) is None
 
 
 def test_groups_of_up_to_ten_elements_are_closed_at_quick() -> None:

@@ -100,22 +100,16 @@ class Ideal:
             ((self.times(z).minpoly(), z) for z in self.some(self.centre)),
             key=lambda one: len(one[0].factor()[1]),
         )
-        parts = [p**e for p, e in f.factor()[1]]
+        parts = idempotents(f)
         if len(parts) == 1:
             return [self]
-        found: list[Ideal] = []
-        for q in parts:
-            others = f // q
-            common, inverse, _ = others.xgcd(q)
-            idempotent = self._at(inverse * others // common % f, z)
-            found.append(self._generated_by(idempotent))
-        return found
+        return [self._generated_by(self.at(of, z, self.unit)) for of in parts]
 
-    def _at(self, f: flint.fmpq_poly, z: flint.fmpq_mat) -> flint.fmpq_mat:
-        """The value of a polynomial at an element."""
-        through, total = self.times(z), flint.fmpq_mat(1, self.dimension)
+    def at(self, f: flint.fmpq_poly, x: flint.fmpq_mat, one: flint.fmpq_mat) -> flint.fmpq_mat:
+        """The value of a polynomial at an element x, whose power of exponent 0 is `one`."""
+        through, total = self.times(x), flint.fmpq_mat(1, self.dimension)
         for c in reversed(f.coeffs()):
-            total = total * through + self.unit * c
+            total = total * through + one * c
         return total
 
     def _generated_by(self, idempotent: flint.fmpq_mat) -> Ideal:
@@ -129,6 +123,22 @@ class Ideal:
         rows = flint.fmpq_mat(basis)
         products = [rows * self.times(flint.fmpq_mat([row])) * chosen for row in basis]
         return Ideal(products, self.coordinates * projection * chosen)
+
+
+def idempotents(f: flint.fmpq_poly) -> list[flint.fmpq_poly]:
+    """Return polynomials that are 1 modulo a power of an irreducible factor of f, and else 0.
+
+    Examples
+    --------
+    >>> idempotents(flint.fmpq_poly([0, -1, 1]))
+    [(-1)*x + 1, x]
+    """
+    found: list[flint.fmpq_poly] = []
+    for p, e in f.factor()[1]:
+        others = f // p**e
+        common, inverse, _ = others.xgcd(p**e)
+        found.append(inverse * others // common % f)
+    return found
 
 
 def identity(n: int) -> flint.fmpq_mat:

@@ -2,9 +2,9 @@
 
 A core that is the product of an associative algebra is split into ideals
 (`capacity.rank.composition.ideals`). Each takes the products of linear forms of its kind: values of
-polynomials (`capacity.rank.composition.interpolation`), forms of quaternions
-(`capacity.rank.composition.quaternions`), or those of a search. The forms make two of the three
-factors of a decomposition; the last one is solved for, exactly, so that wrong forms prove nothing.
+polynomials (`capacity.rank.composition.interpolation`), forms of matrices (`matrices`, beside it)
+and quaternions (`quaternions`), or those of a search. The forms make two of the three factors of a
+decomposition; the last one is solved for, exactly, so that wrong forms prove nothing.
 
 Over the rationals an algebra may have fewer ideals than over the reals, and take more terms. So its
 decomposition over the rationals comes first, which holds over both, and is followed by that over
@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import isqrt
+from typing import TypeAlias
 
 import flint
 import numpy as np
@@ -30,6 +32,7 @@ from capacity.rank.composition.interpolation import (
     real_factors,
     values_of_remainders,
 )
+from capacity.rank.composition.matrices import STRASSEN, entries_of_matrices
 from capacity.rank.composition.quaternions import forms_of_quaternions
 from capacity.rank.composition.searched import first_terms, shortest_terms
 from capacity.rank.cp.equations import Work, last_factor
@@ -38,9 +41,13 @@ from capacity.rank.cp.recognition import RATIONALS, Field
 from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.reductions.unital_algebras import Algebra
+from capacity.rank.verifier.entries import LARGEST_VALUE
+from capacity.tensor.theory import matrix_multiplication
 
-# part of the work for the search of an ideal of no known kind, and its largest dimension
-PART, MOST_SEARCHED = 8, 9
+# part of the work for the search of an ideal, and the largest dimension of one of no known kind
+PART, MOST_SEARCHED = 4, 9
+# linear forms of both factors of a product, each a column
+Forms: TypeAlias = "tuple[flint.fmpq_mat, flint.fmpq_mat]"
 
 
 def remainders(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -50,16 +57,18 @@ def remainders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     algebra = problem.algebras[0]
     ideals = Ideal.of(algebra).direct_factors()
     generated: list[tuple[flint.fmpq_mat, flint.fmpq_poly]] = []
-    others: list[tuple[flint.fmpq_mat, flint.fmpq_mat]] = []
+    others: list[Forms] = []
+    # of matrices, by their dimension
+    products: dict[int, Forms | None] = {4: (_transposed(STRASSEN[0]), _transposed(STRASSEN[1]))}
     for ideal in ideals:
         by_powers = generator(ideal)
         if by_powers is not None:
             powers, f = by_powers
             generated.append((ideal.coordinates * powers, f))
             continue
-        forms = forms_of_quaternions(ideal)
-        if forms is None and len(ideals) > 1:
-            forms = _searched(ideal, goal)
+        forms = _forms_of_matrices(ideal, goal, products) or forms_of_quaternions(ideal)
+        if forms is None and len(ideals) > 1 and ideal.dimension <= MOST_SEARCHED:
+            forms = _searched(ideal.products, goal)
         if forms is None:
             return
         left, right = forms
@@ -102,25 +111,39 @@ def _columns(matrix: flint.fmpq_mat) -> list[Form]:
     return [[flint.fmpq_poly([x]) for x in column] for column in matrix.transpose().tolist()]
 
 
-def _searched(ideal: Ideal, goal: Goal) -> tuple[flint.fmpq_mat, flint.fmpq_mat] | None:
-    """Forms of a decomposition that a search finds of the product of an ideal."""
-    d = ideal.dimension
-    if d > MOST_SEARCHED:
+def _forms_of_matrices(ideal: Ideal, goal: Goal, products: dict[int, Forms | None]) -> Forms | None:
+    """Forms of the entries of matrices, by known ones or by those that a search finds."""
+    entries = entries_of_matrices(ideal)
+    if entries is None:
         return None
-    flat = flint.fmpq_mat([M.entries() for M in ideal.products]).numer_denom()[0].entries()
-    tensor = np.array([int(x) for x in flat], object).reshape(d, d, d)
-    if max(abs(x) for x in tensor.ravel()) >= 2**31:
+    if ideal.dimension not in products:
+        n = isqrt(ideal.dimension)
+        # for each entry of the first factor, a row for each one of the second
+        slices = matrix_multiplication(n, n, n).to_numpy()
+        products[ideal.dimension] = _searched([_matrix(of) for of in slices], goal)
+    forms = products[ideal.dimension]
+    return None if forms is None else (entries * forms[0], entries * forms[1])
+
+
+def _transposed(rows: list[list[int]]) -> flint.fmpq_mat:
+    return flint.fmpq_mat(flint.fmpz_mat(rows)).transpose()
+
+
+def _searched(products: list[flint.fmpq_mat], goal: Goal) -> Forms | None:
+    """Forms of a decomposition that a search finds of a product, given that of basis vectors."""
+    d = len(products)
+    flat = flint.fmpq_mat([M.entries() for M in products]).numer_denom()[0].entries()
+    if max(abs(x) for x in flat) >= LARGEST_VALUE:
         return None
-    part, mine = tensor.astype(np.int64), replace(goal, work=goal.work // PART)
+    part = np.array([int(x) for x in flat], np.int64).reshape(d, d, d)
+    mine = replace(goal, work=goal.work // PART)
     terms = shortest_terms(part, mine, first_terms(part, mine))
-    sides = (np.zeros((d, len(terms)), object) for _ in range(2))
-    matrices: list[flint.fmpq_mat] = []
-    for mode, matrix in enumerate(sides):
-        for r, term in enumerate(terms):
-            for i, x in zip(*term[mode], strict=True):
+    left, right = np.full((2, d, len(terms)), flint.fmpq(0), object)
+    for r, term in enumerate(terms):
+        for matrix, vector in ((left, term[0]), (right, term[1])):
+            for i, x in zip(*vector, strict=True):
                 matrix[i, r] = flint.fmpq(x.numerator, x.denominator)
-        matrices.append(flint.fmpq_mat(matrix.tolist()))
-    return matrices[0], matrices[1]
+    return flint.fmpq_mat(left.tolist()), flint.fmpq_mat(right.tolist())
 
 
 def _decomposition(

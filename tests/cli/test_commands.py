@@ -301,7 +301,7 @@ def test_wrong_use_exits_with_2_and_one_message(
     if arguments:
         assert err.startswith("capacity: ")
         assert err.count("\n") == 1
-        assert len(err) < 400
+        assert len(err) < 450
 
 
 def test_an_internal_error_exits_with_70(

@@ -44,7 +44,7 @@ lib: Any = capacity
 # the rank of the W state is 3 (its border rank is 2), and that of a 2 x 2 x 2 product is 7, which
 # quick bounds don't reach from both sides
 CLOSED = rank_interval(w_state(3))
-OPEN = rank_interval(matrix_multiplication(2, 2, 2))
+OPEN = rank_interval(matrix_multiplication(2, 2, 3))
 
 # intervals
 

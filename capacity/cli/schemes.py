@@ -69,6 +69,8 @@ def check_scheme(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any
     verdict = verify_decomposition(of, factors)
     row = {"quantity": "rank", "side": "upper", "value": factors.rank, "entries": of.n_entries,
            "proved": verdict.proved, "reason": verdict.reason, "cited": []}  # fmt: skip
+    if factors.is_complex:
+        row["field"] = "C"
     return row, turned
 
 
@@ -76,8 +78,9 @@ def in_words(row: dict[str, Any], *, turned: bool) -> str:
     """Describe a verdict in one line."""
     verdict = "proved" if row["proved"] else f"not proved, {row['reason']}"
     read = " (the file has C transposed)" if turned else ""
+    over = " over C" if row.get("field") == "C" else ""
     return visible(
-        f"upper bound {row['value']} of the rank by a scheme{read}, for the tensor of "
+        f"upper bound {row['value']} of the rank{over} by a scheme{read}, for the tensor of "
         f"{row['entries']:,} entries: {verdict}"
     )
 

@@ -21,6 +21,7 @@ from .bounds import unfolding_rank as unfolding_rank
 from .coefficients import AlgebraicNumber as AlgebraicNumber
 from .coefficients import Coefficients as Coefficients
 from .coefficients import Explicit as Explicit
+from .coefficients import GaussianRational as GaussianRational
 from .cp.decompose import CPMethod as CPMethod
 from .cp.decompose import cp_decompose as cp_decompose
 from .cp.estimate import CPEstimate as CPEstimate
@@ -80,6 +81,7 @@ from .verifier.kinds.algebraic import AlgebraicDecomposition as AlgebraicDecompo
 from .verifier.kinds.block_substitution import BlockSubstitution as BlockSubstitution
 from .verifier.kinds.boxes import Boxes as Boxes
 from .verifier.kinds.cases import Cases as Cases
+from .verifier.kinds.complex import ComplexDecomposition as ComplexDecomposition
 from .verifier.kinds.decomposition import Decomposition as Decomposition
 from .verifier.kinds.diagonalization import Diagonalization as Diagonalization
 from .verifier.kinds.enclosure import Enclosure as Enclosure

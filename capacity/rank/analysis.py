@@ -23,7 +23,7 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.effort import BUDGETS, Effort
-from capacity.rank.factors import FactorsLike, start_terms
+from capacity.rank.factors import FactorsLike, start_argument
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.interval import RankInterval
 from capacity.rank.method import Method
@@ -38,6 +38,7 @@ from capacity.rank.search.rank_ledger import START, RankLedger
 from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
+from capacity.rank.verifier.kinds.complex import ComplexDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.structure import is_complete
@@ -69,7 +70,8 @@ class RankAnalysis:
         used.
     start : Factors, tensorly CPTensor, or sequence of array_like, optional
         A decomposition of the tensor, as `verify_decomposition` takes it: the upper end is at most
-        its number of terms, and searches for shorter ones start from it.
+        its number of terms, and searches for shorter ones start from it. One with complex numbers
+        bounds the rank over C alone.
     field : {'R', 'Q', 'C'}
         Bound the rank over the real, the rational or the complex numbers. The rank over a larger
         field can be smaller, and isn't larger.
@@ -128,7 +130,9 @@ class RankAnalysis:
         self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
         self._methods = [one for one in chosen(methods) if cited or not one.cites]
         self._progress = progress
-        self._start = () if start is None else start_terms(self._of, start)
+        given = None if start is None else start_argument(self._of, start)
+        self._start = given.terms if isinstance(given, Decomposition) else ()
+        self._complex = given if isinstance(given, ComplexDecomposition) else None
 
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.tensor.shape))
@@ -177,7 +181,18 @@ class RankAnalysis:
             upper = self._certificate("rank", "upper", (Decomposition(self._start),), START)
             why = (why[0], f"at most {upper.value:,}: {upper.value:,} by {START}", *why[2:])
         found = RankInterval(CertificatePair(lower, upper), interrupted, why, self.tensor)
-        return self._by_groupings(found)
+        return self._with_complex_start(self._by_groupings(found))
+
+    def _with_complex_start(self, found: RankInterval) -> RankInterval:
+        """Keep a complex decomposition that was given, and take it if it bounds the rank over C."""
+        if self._complex is None:
+            return found
+        argument = self._complex
+        upper = replace(found.certificates.upper, value=argument.value, by=START,
+                        arguments=(argument,), groups=(), field="C")  # fmt: skip
+        kept = replace(found, upper_over_complex=upper)
+        is_better = self._field == "C" and argument.value < found.upper
+        return kept.over("C") if is_better else kept
 
     @cached_property
     def effective_rank(self) -> RankInterval:

@@ -88,6 +88,41 @@ def _written(f: Sequence[int | Fraction]) -> str:
     return text.removeprefix("+ ") if text.startswith("+") else text.replace("- ", "-", 1)
 
 
+@dataclass(frozen=True)
+class GaussianRational:
+    """A complex number whose real and imaginary parts are rational.
+
+    Attributes
+    ----------
+    real, imag : int or Fraction
+        Both parts.
+
+    Examples
+    --------
+    >>> GaussianRational(Fraction(1, 2), -1)
+    1/2 - i
+    >>> complex(_)
+    (0.5-1j)
+    """
+
+    real: int | Fraction
+    imag: int | Fraction
+
+    def __complex__(self) -> complex:
+        return complex(float(self.real), float(self.imag))
+
+    def __bool__(self) -> bool:
+        return bool(self.real or self.imag)
+
+    def __repr__(self) -> str:
+        size = "" if abs(self.imag) == 1 else f"{abs(self.imag)} "
+        if not self.imag:
+            return str(self.real)
+        if not self.real:
+            return f"{'-' if self.imag < 0 else ''}{size}i"
+        return f"{self.real} {'-' if self.imag < 0 else '+'} {size}i"
+
+
 # a decomposition with explicit coefficients
 Explicit: TypeAlias = Decomposition | AlgebraicDecomposition
 

@@ -2,7 +2,8 @@
 
 A decomposition of a tensor T of order n into R simple tensors has a factor of shape (n_m, R) for
 each mode m: T is the sum over r of the outer products of their columns r. Coefficients are
-integers, fractions, or numbers of a real number field, `AlgebraicNumber`.
+integers, fractions, numbers of a real number field, `AlgebraicNumber`, or complex numbers with
+rational parts, `GaussianRational`.
 
 References
 ----------
@@ -24,16 +25,18 @@ from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.display import briefly_shown, table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.exact.types import Term, vector
+from capacity.exact.types import vector
 from capacity.optional import needed_by
-from capacity.rank.coefficients import AlgebraicNumber
+from capacity.rank.coefficients import AlgebraicNumber, GaussianRational
 from capacity.rank.conventions import of_transposed, sides_of_product, transposed_product
 from capacity.rank.given import FactsOrTensor, given_of
+from capacity.rank.number_field import Field
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.checker import Verdict, verify
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
 from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.complex import ComplexDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.sparse import SparseTensor
@@ -50,7 +53,7 @@ _PARTS = 64
 # what is taken as a decomposition: matrices of factors
 FactorsLike: TypeAlias = "Factors | CPTensor | Sequence[Any]"
 # a coefficient of a decomposition, and those of a column that aren't zero
-Exact: TypeAlias = int | Fraction | AlgebraicNumber
+Exact: TypeAlias = int | Fraction | AlgebraicNumber | GaussianRational
 Column: TypeAlias = Mapping[int, Exact]
 
 
@@ -63,8 +66,8 @@ class Factors:
     ----------
     matrices : tuple of ndarrays, shapes (n_m, rank)
         Columns r of all matrices are the vectors of the simple tensor r. They hold int64 if all
-        coefficients are integers of 64 bits, and otherwise objects: `int`, `Fraction` or
-        `AlgebraicNumber`.
+        coefficients are integers of 64 bits, and otherwise objects: `int`, `Fraction`,
+        `AlgebraicNumber` or `GaussianRational`.
     """
 
     matrices: tuple[NDArray[Any], ...]
@@ -74,12 +77,20 @@ class Factors:
         """Number of simple tensors."""
         return self.matrices[0].shape[1]
 
-    def to_floats(self) -> list[NDArray[np.float64]]:
-        """Return the matrices rounded to float64."""
+    @property
+    def is_complex(self) -> bool:
+        """True if a coefficient isn't real, so that the decomposition is one over C alone."""
+        return any(isinstance(x, GaussianRational) for of in self.matrices
+                   if of.dtype == object for x in of.ravel().tolist())  # fmt: skip
+
+    def to_floats(self) -> list[NDArray[np.float64]] | list[NDArray[np.complex128]]:
+        """Return the matrices rounded to float64, or to complex128 if a coefficient isn't real."""
+        if self.is_complex:
+            return [of.astype(np.complex128) for of in self.matrices]
         return [of.astype(np.float64) for of in self.matrices]
 
     def to_tensorly(self) -> CPTensor:
-        """Return the decomposition as a tensorly CPTensor of float64, whose weights are 1.
+        """Return the decomposition as a tensorly CPTensor of floats, whose weights are 1.
 
         Raises
         ------
@@ -102,7 +113,7 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
     Parameters
     ----------
     arguments : iterable of Argument
-        Boxes, decompositions and algebraic decompositions.
+        Boxes, decompositions, and algebraic and complex decompositions.
     tensor : SparseTensor
         The tensor that they are about.
 
@@ -126,6 +137,8 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
             terms = [[dict(zip(*of, strict=True)) for of in term] for term in argument.terms]
         elif isinstance(argument, AlgebraicDecomposition):
             terms = [[_numbers(argument, of) for of in term] for term in argument.terms]
+        elif isinstance(argument, ComplexDecomposition):
+            terms = [[_complex_numbers(of) for of in term] for term in argument.terms]
         else:
             raise InvalidArgumentError(
                 f"The upper end must rest on explicit terms; it rests on an argument of the kind "
@@ -153,13 +166,15 @@ def verify_decomposition(of: FactsOrTensor, factors: FactorsLike) -> Verdict:
     of : Database or SparseTensor
         The tensor, or a database, which is taken as its tensor.
     factors : Factors, tensorly CPTensor, or sequence of array_like, shapes (n_m, rank)
-        A matrix for each mode, of integers, fractions or numbers of one number field. Floats must
-        be whole numbers, halves, quarters, or such parts down to 1/64.
+        A matrix for each mode, of integers, fractions, numbers of one number field, or complex
+        numbers. Floats, and the parts of complex numbers, must be whole numbers, halves, quarters,
+        or such parts down to 1/64.
 
     Returns
     -------
     Verdict
-        Proved if the rank of the tensor is at most the number of columns, by this decomposition.
+        Proved if the rank of the tensor is at most the number of columns, by this decomposition;
+        if a number isn't real, the rank over C.
 
     Raises
     ------
@@ -181,6 +196,12 @@ def verify_decomposition(of: FactsOrTensor, factors: FactorsLike) -> Verdict:
     Verdict(proved=True, reason=None)
     >>> verify_decomposition(complex_numbers(), [A, A, A]).proved
     False
+
+    Over the complex numbers two are enough:
+
+    >>> A = [[1, 1], [1j, -1j]]
+    >>> verify_decomposition(complex_numbers(), [A, A, [[0.5, 0.5], [-0.5j, 0.5j]]]).proved
+    True
     """
     of = given_of(of, "verify_decomposition(of, factors)")
     tensor = tensor_of(of)
@@ -194,26 +215,29 @@ def verify_decomposition(of: FactsOrTensor, factors: FactorsLike) -> Verdict:
     return Verdict(False, f"{verdict.reason}; {transposed_product(sides, rank)}")
 
 
-def start_terms(of: Database | SparseTensor, factors: object) -> tuple[Term, ...]:
-    """Return the terms of a decomposition that a search starts from.
+def start_argument(
+    of: Database | SparseTensor, factors: object
+) -> Decomposition | ComplexDecomposition:
+    """Return the decomposition that a search starts from, or that bounds the rank over C.
 
     Raises
     ------
     InvalidArgumentError
-        If `factors` aren't a decomposition of the tensor over the rationals.
+        If `factors` aren't a decomposition of the tensor, over the rationals or with complex
+        numbers whose parts are rational.
     MemoryBudgetError
         If the check takes more memory or time than `CheckBudget` allows.
     """
     matrices = _checked(factors, tensor_of(of).shape)
     argument = _argument(matrices)
     verdict = _checked_argument(of, argument)
-    if not (verdict.proved and isinstance(argument, Decomposition)):
+    if not verdict.proved or isinstance(argument, AlgebraicDecomposition):
         why = verdict.reason or "it has irrational numbers"
         raise InvalidArgumentError(
             f"`start` must be a decomposition of the tensor over the rationals; {why}. Check it by "
             "`verify_decomposition`, which names the convention if that is another."
         )
-    return argument.terms
+    return argument
 
 
 def _verdict(of: Database | SparseTensor, matrices: list[NDArray[Any]]) -> Verdict:
@@ -223,13 +247,25 @@ def _verdict(of: Database | SparseTensor, matrices: list[NDArray[Any]]) -> Verdi
 
 def _checked_argument(of: Database | SparseTensor, argument: Argument) -> Verdict:
     arguments = (argument,) if argument.value else ()
-    return verify(Certificate("rank", "upper", argument.value, "", arguments, *name_of(of)), of)
+    field: Field = "C" if isinstance(argument, ComplexDecomposition) else "R"
+    certificate = Certificate(
+        "rank", "upper", argument.value, "", arguments, *name_of(of), field=field
+    )
+    return verify(certificate, of)
 
 
-def _argument(matrices: list[NDArray[Any]]) -> Argument:
+def _argument(
+    matrices: list[NDArray[Any]],
+) -> Decomposition | AlgebraicDecomposition | ComplexDecomposition:
     """Make an argument of matrices of exact numbers."""
-    numbers = [x for m in matrices for x in m.ravel().tolist() if isinstance(x, AlgebraicNumber)]
-    fields = {(x.f, x.lo, x.hi) for x in numbers}
+    every = [x for m in matrices for x in m.ravel().tolist()]
+    fields = {(x.f, x.lo, x.hi) for x in every if isinstance(x, AlgebraicNumber)}
+    is_complex = any(isinstance(x, GaussianRational) for x in every)
+    if fields and is_complex:
+        raise InvalidArgumentError(
+            "The numbers of `factors` must lie in one number field; got complex numbers beside "
+            "those of a real field."
+        )
     if len(fields) > 1:
         raise InvalidArgumentError(
             "The numbers of `factors` must lie in one number field, written with one f, lo and hi; "
@@ -237,6 +273,10 @@ def _argument(matrices: list[NDArray[Any]]) -> Argument:
         )
     by_mode = [[_sparse(column) for column in m.T.tolist()] for m in matrices]
     columns = list(zip(*by_mode, strict=True))
+    if is_complex:
+        return ComplexDecomposition(
+            tuple(tuple((i, tuple(map(_pair, x))) for i, x in one) for one in columns)
+        )
     if fields:
         ((f, lo, hi),) = fields
         terms = tuple(tuple((i, tuple(map(_polynomial, x))) for i, x in one) for one in columns)
@@ -278,6 +318,10 @@ def _exact_matrix(given: NDArray[Any]) -> NDArray[Any]:
 def _exact(x: object) -> Exact:
     if isinstance(x, AlgebraicNumber | Fraction):
         return x
+    if isinstance(x, GaussianRational | complex | np.complexfloating):
+        real, imag = (_exact(part) for part in (x.real, x.imag))
+        # what is complex by its type alone is real
+        return GaussianRational(real, imag) if imag else real  # type: ignore[arg-type]
     if isinstance(x, int | np.integer):
         return int(x)
     if isinstance(x, float | np.floating) and np.isfinite(x):
@@ -285,8 +329,9 @@ def _exact(x: object) -> Exact:
         if exact.denominator <= _PARTS:
             return exact if exact.denominator > 1 else int(exact)
     raise InvalidArgumentError(
-        "`factors` must hold integers, fractions or `AlgebraicNumber`s, or floats that are whole "
-        f"numbers, halves, quarters, or such parts down to 1/{_PARTS}; got {shown(x)}. A numerical "
+        "`factors` must hold integers, fractions, `AlgebraicNumber`s or `GaussianRational`s, or "
+        "floats and complex numbers whose parts are whole numbers, halves, quarters, or such parts "
+        f"down to 1/{_PARTS}; got {shown(x)}. A numerical "
         "fit proves nothing: `rank_interval` turns fits into exact decompositions."
     )
 
@@ -314,6 +359,16 @@ def _numbers(argument: AlgebraicDecomposition, of: Any) -> Column:
     }
 
 
+def _complex_numbers(of: Any) -> Column:
+    """Entries of a vector of complex numbers; real numbers are fractions."""
+    indices, values = of
+    return {
+        i: GaussianRational(x[0], x[1]) if len(x) > 1 and x[1] else x[0]
+        for i, x in zip(indices, values, strict=True)
+        if any(x)
+    }
+
+
 def _matrix(n: int, columns: list[Column]) -> NDArray[Any]:
     """Matrix of some columns, of int64 if all entries are such integers."""
     whole = all(_is_integer(x) and abs(int(x)) < 2**63 for of in columns for x in of.values())
@@ -325,7 +380,7 @@ def _matrix(n: int, columns: list[Column]) -> NDArray[Any]:
 
 
 def _is_integer(x: Exact) -> TypeGuard[int | Fraction]:
-    return not isinstance(x, AlgebraicNumber) and x.denominator == 1
+    return not isinstance(x, AlgebraicNumber | GaussianRational) and x.denominator == 1
 
 
 def _sparse(column: list[Any]) -> tuple[tuple[int, ...], list[Any]]:
@@ -333,5 +388,11 @@ def _sparse(column: list[Any]) -> tuple[tuple[int, ...], list[Any]]:
     return tuple(i for i, _ in kept), [x for _, x in kept]
 
 
-def _polynomial(x: Exact) -> tuple[Fraction, ...]:
+def _pair(x: Exact) -> tuple[Fraction, ...]:
+    if isinstance(x, GaussianRational):
+        return Fraction(x.real), Fraction(x.imag)
+    return _polynomial(x)
+
+
+def _polynomial(x: int | Fraction | AlgebraicNumber) -> tuple[Fraction, ...]:
     return x.coefficients if isinstance(x, AlgebraicNumber) else (Fraction(x),)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from capacity.checks import require_choice
@@ -46,6 +46,8 @@ class RankInterval:
         why the search stopped there.
     tensor : SparseTensor or None
         The tensor whose rank this is; None for an interval that was put together by hand.
+    upper_over_complex : Certificate or None
+        Proof of an upper end over C alone, by a complex decomposition that was given as a start.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class RankInterval:
     interrupted: bool = False
     explanation: tuple[str, ...] = ()
     tensor: SparseTensor | None = None
+    upper_over_complex: Certificate | None = None
 
     @property
     def lower(self) -> int:
@@ -148,9 +151,14 @@ class RankInterval:
                 "This needs an interval that a search has found; this one has no tensor."
             )
         ends = [kept_over(end, self.tensor, field, border=border) for end in self.certificates]
+        other = self.upper_over_complex
+        if field == "C" and other is not None and other.value < ends[1].value:
+            ends[1] = replace(other, border=border)
         words = (f"at least {ends[0].value:,}: by {ends[0].by}",
                  f"at most {ends[1].value:,}: by {ends[1].by}")  # fmt: skip
-        return RankInterval(CertificatePair(*ends), self.interrupted, words, self.tensor)
+        return RankInterval(
+            CertificatePair(*ends), self.interrupted, words, self.tensor, self.upper_over_complex
+        )
 
     @property
     def closed(self) -> bool:
@@ -256,7 +264,7 @@ class RankInterval:
 
 ROLES = ("subjects", "predicates", "objects")
 # kinds of arguments whose terms are simple tensors that are written down
-TERMS = {"boxes", "decomposition", "algebraic decomposition"}
+TERMS = {"boxes", "decomposition", "algebraic decomposition", "complex decomposition"}
 # by kind of argument, what proves a number from below
 BELOW = {
     "substitution": "the substitution method removes {} slices one by one",

@@ -22,6 +22,7 @@ from capacity.rank.effort import Limit, Limits
 from capacity.rank.number_field import Field
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.reductions.subtensor import Core, Finding, concise_core
+from capacity.rank.reductions.unital_algebras import Algebra, algebras_of
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.kind import why_not_over
 from capacity.rank.verifier.kinds import KINDS
@@ -124,6 +125,11 @@ class Problem:
                 "A core preserves the rank and not the effective rank: `known` must be None."
             )
         return concise_core(self.tensor)
+
+    @cached_property
+    def algebras(self) -> list[Algebra]:
+        """The algebras, one for each mode, whose product the core is, in some bases."""
+        return algebras_of(self.core.tensor.astype(np.int64)) if self.tensor.ndim == 3 else []
 
     @cached_property
     def peeled(self) -> Peeled | None:

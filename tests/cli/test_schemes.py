@@ -83,3 +83,27 @@ def test_a_file_of_that_name_is_read(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "w:3").write_text("a\tb\tc\n")
     assert run_json(capsys, "rank", "w:3", "--format", "tsv")["triples"] == 1
+
+
+def test_a_complex_scheme_bounds_the_rank_over_c_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    scheme = DATA / "alphaevolve-CC-BY-4.0" / "4x4x4_48_complex.json"
+    assert run(capsys, "verify", scheme, "matrices:4x4x4") == (
+        0,
+        "upper bound 48 of the rank over C by a scheme (the file has C transposed), for the tensor "
+        "of 64 entries: proved\n",
+        "",
+    )
+    row = run_json(capsys, "verify", scheme, "matrices:4x4x4", "--json")["certificates"][0]
+    assert (row["field"], row["proved"]) == ("C", True)
+    command = ("rank", "matrices:4x4x4", "--start", scheme, "--json")
+    over_r, over_c = (run_json(capsys, *command, *more)["rank"] for more in ((), ("--field", "C")))
+    # naively 64 over R: the scheme isn't real
+    assert over_r["upper"] == 64
+    assert (over_c["upper"], over_c["upper_by"]) == (48, "the given start")
+    path = tmp_path / "c.json"
+    assert run(capsys, *command[:-1], "--field", "C", "--certificate", path)[0] == 0
+    code, out, _ = run(capsys, "verify", path, "matrices:4x4x4")
+    assert code == 0
+    assert "upper bound 48 of the rank over C" in out

@@ -14,6 +14,7 @@ from capacity.rank import (
     Boxes,
     Cases,
     Certificate,
+    ComplexDecomposition,
     Decomposition,
     Diagonalization,
     Koszul,
@@ -52,6 +53,8 @@ def dense_of(of: Database | SparseTensor) -> np.ndarray:
 def _holds_there(certificate: Certificate) -> bool:
     """Whether arguments about the rank over R hold over the field, and for the border rank."""
     kinds = {type(argument) for argument in certificate.arguments}
+    if certificate.side == "upper" and ComplexDecomposition in kinds:
+        return certificate.field == "C"
     if certificate.side == "upper":
         return certificate.field != "Q" or kinds <= {Boxes, Decomposition}
     by_any_field = {Unfolding, Substitution, BlockSubstitution, Koszul, Cases, RankOneLocus}
@@ -144,7 +147,8 @@ def claim(
     quantity: Any = "rank",
     side: Any = "lower",
     groups: tuple[tuple[int, ...], ...] = (),
+    field: Any = "R",
 ) -> Certificate:
     value = sum(a.value for a in arguments)
     name = (of.sha256, None) if isinstance(of, SparseTensor) else (of.facts_sha256, of.multi)
-    return Certificate(quantity, side, value, "hand", arguments, *name, groups)
+    return Certificate(quantity, side, value, "hand", arguments, *name, groups, field)

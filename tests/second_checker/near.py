@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import flint
@@ -12,22 +13,30 @@ from capacity.rank import Enclosure
 from tests.second_checker.views import component_names, matrix_rank, of_components, tensor_of
 
 
+def _product(numbers: Iterable[Any]) -> Any:
+    total = flint.arb(1)
+    for x in numbers:
+        total *= x
+    return total
+
+
 def given_by_newton(
     argument: Enclosure, D: np.ndarray, observed: np.ndarray | None
 ) -> np.ndarray | None:
     """Newton's method with 300 bits goes to a zero within the box; no proof, but another way."""
-    if D.ndim != 3 or len(argument.view.indices) != 3:
-        return None
     view, fibers = argument.view, {tuple(pair) for pair in argument.fibers.tolist()}
-    if argument.mode not in (0, 1, 2) or len(fibers) < len(argument.fibers):
+    order = len(view.indices)
+    if D.ndim != order or len(fibers) < len(argument.fibers):
         return None
-    others = [m for m in range(3) if m != argument.mode]
+    if fibers and (order != 3 or argument.mode not in (0, 1, 2)):
+        return None
+    others = [m for m in range(order) if m != argument.mode]
 
     def free(place: Any) -> bool:
         return tuple(int(place[m]) for m in others) in fibers
 
     def outside(local: Any) -> bool:
-        return not free([view.indices[m][local[m]] for m in range(3)])
+        return not free([view.indices[m][local[m]] for m in range(order)])
 
     local = list(itertools.product(*(range(len(i)) for i in view.indices)))
     if len(argument.varying) == sum(map(outside, local)):
@@ -55,15 +64,16 @@ def given_by_newton(
             left: list[Any] = []
             column = {unknown: j for j, unknown in enumerate(varying)}
             for i, place in enumerate(places):
-                at = [[starts[m] + place[m] * rank + r for r in range(rank)] for m in range(3)]
+                at = [[starts[m] + n_row * rank + r for r in range(rank)]
+                      for m, n_row in enumerate(place)]  # fmt: skip
                 value = flint.arb(-int(seen[place]))
                 for r in range(rank):
-                    unknowns = [at[m][r] for m in range(3)]
-                    value += x[unknowns[0]] * x[unknowns[1]] * x[unknowns[2]]
-                    for m in range(3):
+                    unknowns = [of[r] for of in at]
+                    value += _product(x[u] for u in unknowns)
+                    for m in range(order):
                         if unknowns[m] in column:
-                            a, b = (u for k, u in enumerate(unknowns) if k != m)
-                            J[i, column[unknowns[m]]] = x[a] * x[b]
+                            beside = (x[u] for k, u in enumerate(unknowns) if k != m)
+                            J[i, column[unknowns[m]]] = _product(beside)
                 left.append(value)
             size = max(float(abs(value).upper()) for value in left)
             try:
@@ -88,7 +98,7 @@ def given_by_newton(
         left = [place for place in np.argwhere(part != 0).tolist() if not free(place)]
         chosen = [set(i.tolist()) for i in view.indices]
         return part if all(place[m] in chosen[m] for place in left for m in range(3)) else None
-    for m in range(3):
+    for m in range(order):
         used = set(np.argwhere(part != 0)[:, m].tolist())
         mine = set(view.indices[m].tolist())
         if not mine <= used or (observed is not None and mine != used):

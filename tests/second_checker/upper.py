@@ -13,6 +13,7 @@ from capacity.rank import (
     AlgebraicDecomposition,
     Boxes,
     Certificate,
+    ComplexDecomposition,
     Decomposition,
     Diagonalization,
     Enclosure,
@@ -35,6 +36,8 @@ def adds_up(certificate: Certificate, T: np.ndarray, observed: np.ndarray, effec
             given = _sum(argument.terms, T, lambda x: x)
         elif isinstance(argument, AlgebraicDecomposition):
             given = sum_at_a_root(argument, T)
+        elif isinstance(argument, ComplexDecomposition):
+            given = _complex_sum(argument, T)
         elif isinstance(argument, Pencil | Diagonalization | MaximalRank):
             given = given_whole(argument, T)
         elif isinstance(argument, PairedSlices):
@@ -97,6 +100,39 @@ def _sum(terms: Any, T: np.ndarray, read: Any) -> np.ndarray | None:
             vectors.append(vector)
         total = total + functools.reduce(np.multiply.outer, vectors)
     return total if len(terms) else None
+
+
+class _Complex:
+    """A complex number of two fractions."""
+
+    def __init__(self, real: Any, imag: Any = 0) -> None:
+        self.real, self.imag = Fraction(real), Fraction(imag)
+
+    def __add__(self, other: Any) -> _Complex:
+        return _Complex(self.real + other.real, self.imag + other.imag)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> _Complex:
+        real, imag = Fraction(other.real), Fraction(other.imag)
+        return _Complex(self.real * real - self.imag * imag, self.real * imag + self.imag * real)
+
+    __rmul__ = __mul__
+
+
+def _complex_sum(argument: ComplexDecomposition, T: np.ndarray) -> np.ndarray | None:
+    """The sum, if it is real."""
+    coefficients = [c for term in argument.terms for _, values in term for c in values]
+    if any(len(c) > 2 for c in coefficients):
+        return None
+    total = _sum(argument.terms, T, lambda c: _Complex(*c) if c else _Complex(0))
+    if total is None:
+        return None
+    real = np.zeros(T.shape, dtype=object)
+    for place, x in np.ndenumerate(total):
+        # a number that isn't real may be in an unobserved fiber
+        real[place] = x.real if not x.imag else float("nan")
+    return real
 
 
 def _bits(term: Any) -> int:

@@ -220,6 +220,8 @@ def _checked(
 
     if not isinstance(one, Dimension):
         claim = {"quantity": one.quantity, "side": one.side, "value": one.value}
+        claim |= {"field": one.field} if one.field != "R" else {}
+        claim |= {"border": True} if one.border else {}
         if checks is None or not cited:
             return claim, check(one, of, budget=budget, cited=cited)
         return claim, checks.verdict_of_rank(one)
@@ -259,7 +261,9 @@ def _in_words(row: dict[str, Any], selection: dict[str, Any] | None) -> str:
         what = f"dimension of {row['model']} for {row['task']}"
         bound = f"{what}, subjects and objects {_whose(row['shared'])}: {ends}"
     else:
-        bound = f"{row['side']} bound {row['value']} of the {row['quantity'].replace('_', ' ')}"
+        words = f"{'border ' * row.get('border', False)}{row['quantity'].replace('_', ' ')}"
+        over = f" over {row['field']}" if "field" in row else ""
+        bound = f"{row['side']} bound {row['value']} of the {words}{over}"
     by = f" by a published theorem ({', '.join(row['cited'])})" if row.get("cited") else ""
     verdict = f"proved{by}" if row["proved"] else f"not proved, {row['reason']}"
     if "entries" in row:
@@ -280,9 +284,10 @@ def _selected(selection: dict[str, Any]) -> str:
 
 
 def _ends(rows: list[dict[str, Any]]) -> tuple[int | None, int | None]:
-    """Return the best proved bounds of the rank, if all are about the same facts."""
+    """Return the best proved bounds of the rank, if all are about the same facts and one field."""
     of_rank = [row for row in rows if row["quantity"] == "rank" and row["proved"]]
-    if len({row.get("multi") for row in of_rank}) > 1:
+    about = {tuple(row.get(key) for key in ("multi", "field", "border")) for row in of_rank}
+    if len(about) > 1:
         return None, None
     lower = [row["value"] for row in of_rank if row["side"] == "lower"]
     upper = [row["value"] for row in of_rank if row["side"] == "upper"]

@@ -4,8 +4,8 @@
   (`capacity.rank.cp.explicit`).
   Explicit decompositions are the most useful, so this comes first, with little work.
 * It is proved to have an exact decomposition over the reals near it
-  (`capacity.rank.verifier.procedures.krawczyk`), for tensors of order three. This needs independent
-  equations, and so at least as many unknowns; then it is quick, and the first way seldom succeeds.
+  (`capacity.rank.verifier.procedures.krawczyk`). This needs independent equations, and so at least
+  as many unknowns; then it is quick, and the first way seldom succeeds.
 * Otherwise the first way has more work. It doesn't reach large tensors, for which the fit is
   rounded to an exact one over the rationals (`capacity.rank.cp.rationalize`).
 
@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import reduce
+from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -35,9 +37,6 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS, contracts, jacobian
 
-# three factors, as the proof takes them
-Three: TypeAlias = tuple[Array, Array, Array]
-
 # ratio of the pivoted Jacobian's last and first diagonal entry below which it is nearly singular
 INDEPENDENT = 1e-7
 # binary digits of a number that are kept after the point
@@ -46,16 +45,16 @@ BITS = 60
 
 def enclose(
     tensor: Indices, factors: Factors, known: Mask | None = None
-) -> tuple[Three, Indices, float] | None:
+) -> tuple[Factors, Indices, float] | None:
     """Find factors, varying unknowns and a radius that prove an exact decomposition.
 
     Parameters
     ----------
-    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+    tensor : ndarray of int64, shape (n_0, n_1, ...)
         The tensor to decompose.
-    factors : tuple of three ndarrays of float64, shapes (n_m, rank)
+    factors : tuple of ndarrays of float64, shapes (n_m, rank)
         Factors of a fit, with a residual near zero.
-    known : ndarray of bool, shape (n_0, n_1, n_2), optional
+    known : ndarray of bool, shape (n_0, n_1, ...), optional
         Mask of the entries that the decomposition must reproduce; all if omitted.
 
     Returns
@@ -70,7 +69,7 @@ def enclose(
     places = np.argwhere(np.ones(tensor.shape, bool) if known is None else known)
     starts = np.cumsum([0, *(f.size for f in factors)])
     n = len(places)
-    if not 0 < n <= min(MOST_EQUATIONS, int(starts[3])):
+    if not 0 < n <= min(MOST_EQUATIONS, int(starts[-1])):
         return None
     x = np.concatenate([f.ravel() for f in factors])
     _, R, order = qr(
@@ -87,11 +86,15 @@ def enclose(
             inverse = inv(jacobian(near, places, starts)[:, varying])
         except np.linalg.LinAlgError:
             return None
-        a, b, c = (f[places[:, m]] for m, f in enumerate(near))
-        step = inverse @ ((a * b * c).sum(axis=1) - tensor[tuple(places.T)])
+        at_places = reduce(np.multiply, [f[places[:, m]] for m, f in enumerate(near)])
+        step = inverse @ (at_places.sum(axis=1) - tensor[tuple(places.T)])
         beta = float(np.abs(step).max())
         sizes = [np.abs(f).max(axis=1)[places[:, m]] for m, f in enumerate(near)]
-        kappa = float((np.abs(inverse) @ (2 * near[0].shape[1] * sum(sizes))).max())
+        # of each pair of modes both change, and the others are as they are
+        pairs = sum(
+            reduce(np.multiply, left, np.ones(n)) for left in combinations(sizes, len(sizes) - 2)
+        )
+        kappa = float((np.abs(inverse) @ (2 * near[0].shape[1] * pairs)).max())
         radius = max(2.5 * beta, 1e-14)
         if 4 * kappa * radius < 1 and contracts(tensor, near, varying, radius, known):
             return near, varying, radius
@@ -99,10 +102,9 @@ def enclose(
     return None
 
 
-def _unpacked(x: Array, like: Factors) -> Three:
+def _unpacked(x: Array, like: Factors) -> Factors:
     parts = np.split(x, np.cumsum([f.size for f in like])[:-1])
-    a, b, c = (part.reshape(f.shape) for part, f in zip(parts, like, strict=True))
-    return a, b, c
+    return tuple(part.reshape(f.shape) for part, f in zip(parts, like, strict=True))
 
 
 Exact: TypeAlias = Explicit | Enclosure
@@ -143,7 +145,7 @@ class Target:
 
     def is_quick(self, rank: int) -> bool:
         """Return True if fits can be enclosed: there are as many unknowns as equations."""
-        return self.tensor.ndim == 3 and rank >= self.count
+        return rank >= self.count
 
     def cost_of_iteration(self, rank: int) -> int:
         """Measured cost of one iteration of a fit, in nanoseconds."""
@@ -199,8 +201,6 @@ class Target:
 
     def enclosed(self, fit: Fit) -> Enclosure | None:
         """Prove that an exact real decomposition lies near a fit; None if that fails."""
-        if self.tensor.ndim != 3:
-            return None
         equations = min(self._equations, MOST_EQUATIONS)
         self.work.spend(10**7 + equations**3 // 5)
         found = enclose(self.tensor, fit.factors, self._problem.known)
@@ -209,4 +209,5 @@ class Target:
         self.work.spend(3 * equations**3)
         part = self._problem.known is not None
         chosen = all_indices(self.tensor.shape) if part else self._problem.core.chosen
-        return Enclosure(View(chosen), *found)
+        last = self.tensor.ndim - 1
+        return Enclosure(View(chosen), *found, last, np.zeros((0, last), np.int64))

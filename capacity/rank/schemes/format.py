@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from capacity.checks import nearest, shown
 from capacity.display import briefly_shown
 from capacity.errors import DecompositionFormatError, InvalidArgumentError
+from capacity.rank.coefficients import GaussianRational
 from capacity.rank.schemes.layout import Matrices
 from capacity.reading_limits import Limits
 
@@ -106,6 +107,8 @@ class SchemeFormat:
     write : callable, optional
         Returns of the matrices of a decomposition the bytes of its file, or of its files in the
         order of `parts`. What the format can't hold is raised as `NotRationalError`.
+    is_complex : bool
+        True if `write` takes complex numbers, which are `GaussianRational`.
     """
 
     name: str
@@ -113,6 +116,7 @@ class SchemeFormat:
     read: Callable[[SchemeFile], Iterable[Matrices]]
     parts: tuple[str, ...] = ()
     write: Callable[[Matrices], Sequence[bytes]] | None = None
+    is_complex: bool = False
 
 
 FORMATS: dict[str, SchemeFormat] = {}
@@ -203,5 +207,8 @@ def format_of(name: str) -> SchemeFormat | None:
 
 def as_stored(matrix: NDArray[Any]) -> NDArray[Any]:
     """Return a matrix of int64 if all its numbers are such integers, as `Factors` has it."""
-    whole = all(x.denominator == 1 and abs(x) < 2**63 for x in matrix.ravel().tolist())
+    numbers = matrix.ravel().tolist()
+    whole = not any(isinstance(x, GaussianRational) for x in numbers) and all(
+        x.denominator == 1 and abs(x) < 2**63 for x in numbers
+    )
     return matrix.astype(np.int64) if whole else matrix

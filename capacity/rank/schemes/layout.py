@@ -15,20 +15,27 @@ J. T. Schwartz, Fast probabilistic algorithms for verification of polynomial ide
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from math import isqrt
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.coefficients import GaussianRational
 from capacity.rank.conventions import of_transposed
 from capacity.tensor.sparse import SparseTensor
 
 # a matrix of factors for each mode, shapes (n_m, rank)
 Matrices: TypeAlias = tuple[NDArray[Any], ...]
 
-# below 2^31, so that products fit int64
-_PRIME = 2**31 - 1
+# a prime below 2^31, so that products fit int64, and a number whose square is -1 modulo it
+_PRIME = 2**31 - 19
+_ROOT = next(
+    root
+    for base in range(2, 100)
+    if (root := pow(base, (_PRIME - 1) // 4, _PRIME)) ** 2 % _PRIME == _PRIME - 1
+)
 
 
 def sides_of(sizes: Sequence[int]) -> tuple[int, int, int] | None:
@@ -118,12 +125,15 @@ def _residues(matrix: NDArray[Any]) -> NDArray[np.int64] | None:
     if matrix.dtype != object:
         return matrix % _PRIME
     flat = matrix.ravel().tolist()
-    if any(x.denominator % _PRIME == 0 for x in flat):
+    parts = [(x.real, x.imag) if isinstance(x, GaussianRational) else (x, 0) for x in flat]
+    if any(of.denominator % _PRIME == 0 for x in parts for of in x):
         return None
-    found = [
-        x.numerator * pow(x.denominator, -1, _PRIME) % _PRIME
-        if x.denominator > 1
-        else int(x) % _PRIME
-        for x in flat
-    ]
+    # i is taken to a root of -1, sums to sums and products to products
+    found = [(_residue(real) + _ROOT * _residue(imag)) % _PRIME for real, imag in parts]
     return np.array(found, np.int64).reshape(matrix.shape)
+
+
+def _residue(x: int | Fraction) -> int:
+    if x.denominator > 1:
+        return x.numerator * pow(x.denominator, -1, _PRIME) % _PRIME
+    return int(x) % _PRIME

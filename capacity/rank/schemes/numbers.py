@@ -1,4 +1,4 @@
-"""Coefficients of published schemes: integers, fractions and short decimals, exact.
+"""Coefficients of published schemes: integers, fractions, short decimals, complex numbers, exact.
 
 What a file writes as text is read by these patterns alone and never evaluated. A number that takes
 a page, or an exponent that expands to one, is refused before it is made.
@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import shown
+from capacity.rank.coefficients import GaussianRational
 
 Rational: TypeAlias = int | Fraction
+# a complex number of a file whose imaginary part isn't 0, or a rational one
+Number: TypeAlias = Rational | GaussianRational
 
 # signs of a number as text, and bits of one that is computed
 LONGEST, MOST_BITS = 400, 4096
@@ -25,9 +28,11 @@ LONGEST, MOST_BITS = 400, 4096
 _PARTS = 64
 _FRACTION = re.compile(r"\(?([+-]?\s*[0-9]+)(?:\s*/\s*([0-9]+))?\)?")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][+-]?[0-9]{1,2})?")
+# x + y i, x - y*I, y i, 2I: the parts
+_COMPLEX = re.compile(r"\(?(?:([^ijI]*[0-9).])\s*(?=[+-]))?([+-]?\s*[^ijI+-]*?)\s*\*?\s*[ijI]\)?")
 _IMAGINARY = re.compile(r"(.*[0-9.)\s*+-])?[ijI]\)?|[ijI]\s*\*.*", re.DOTALL)
 
-COMPLEX = "it is a complex scheme, and only decompositions over the rationals are read"
+COMPLEX = "it is a complex scheme, and these are read from .json, .npy and .npz alone"
 
 
 class NotRationalError(Exception):
@@ -60,6 +65,37 @@ def rational(value: object) -> Rational:
     if isinstance(value, float | np.floating):
         return _few_parts(Fraction(float(value)), value) if np.isfinite(value) else _refuse(value)
     return _of_text(value) if isinstance(value, str) else _refuse(value)
+
+
+def number_of(value: object) -> Number:
+    """Return a number of a file, or of its text, that may be complex.
+
+    Raises
+    ------
+    NotRationalError
+        With what must hold of its parts.
+
+    Examples
+    --------
+    >>> number_of(0.5 - 1j), number_of([0, "1/2"]), number_of("1/2 + 3*I"), number_of([3, 0])
+    (1/2 - i, 1/2 i, 1/2 + 3 i, 3)
+    """
+    parts: list[object]
+    if isinstance(value, complex | np.complexfloating):
+        parts = [float(value.real), float(value.imag)]
+    elif isinstance(value, list) and len(value) == 2:
+        parts = list(value)
+    elif (
+        isinstance(value, str)
+        and len(value) <= LONGEST
+        and (found := _COMPLEX.fullmatch(value.strip()))
+    ):
+        size = found[2].replace(" ", "")
+        parts = [found[1] or 0, size + "1" if size in ("", "+", "-") else size]
+    else:
+        return rational(value)
+    real, imag = map(rational, parts)
+    return GaussianRational(real, imag) if imag else real
 
 
 def _of_text(text: str) -> Rational:
@@ -96,6 +132,15 @@ def shortened(number: Rational) -> Rational:
     return int(number) if number.denominator == 1 else number
 
 
+def divided(number: Number, divisor: Rational) -> Number:
+    """Return a number divided by a rational one."""
+    if isinstance(number, GaussianRational):
+        return GaussianRational(
+            shortened(Fraction(number.real) / divisor), shortened(Fraction(number.imag) / divisor)
+        )
+    return shortened(Fraction(number) / divisor)
+
+
 def rational_array(values: Iterable[Any], shape: tuple[int, ...]) -> NDArray[np.object_]:
     """Return numbers of a file as an array of integers and fractions.
 
@@ -104,8 +149,17 @@ def rational_array(values: Iterable[Any], shape: tuple[int, ...]) -> NDArray[np.
     NotRationalError
         If one isn't rational.
     """
+    return _array(map(rational, values), shape)
+
+
+def number_array(values: Iterable[Any], shape: tuple[int, ...]) -> NDArray[np.object_]:
+    """Return numbers of a file, which may be complex, as `rational_array` returns others."""
+    return _array(map(number_of, values), shape)
+
+
+def _array(numbers: Iterable[Number], shape: tuple[int, ...]) -> NDArray[np.object_]:
     array = np.empty(int(np.prod(shape, dtype=object)), dtype=object)
-    array[:] = [rational(value) for value in values]
+    array[:] = list(numbers)
     return array.reshape(shape)
 
 

@@ -44,7 +44,7 @@ def read_decomposition(
     max_bytes: int = MOST_BYTES,
     max_cells: int | None = None,
 ) -> Factors:
-    """Read a decomposition over the rationals from a file in which schemes are published.
+    """Read a decomposition from a file in which schemes are published.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ def read_decomposition(
         JSON (``u``, ``v`` and ``w``, or ``multiplications`` and ``elements``), three files
         ``_L.sms``, ``_R.sms`` and ``_P.sms`` (or one, beside the others), products a line
         (``.exp``), Mathematica (``.m``), Maple (``.mpl``), or arrays (``.npy``, ``.npz``); also
-        compressed by gzip. `register_scheme_format` adds others.
+        compressed by gzip. Complex numbers, in JSON and arrays, make a decomposition over C.
+        `register_scheme_format` adds others.
     of : SparseTensor, optional
         The tensor that it is to add up to; by default the product of matrices of these sizes.
     format : str, optional
@@ -72,8 +73,8 @@ def read_decomposition(
     Raises
     ------
     DecompositionFormatError
-        If the file can't be read, is larger than the limits, or isn't a decomposition over the
-        rationals; with the line, where there is one.
+        If the file can't be read, is larger than the limits, or isn't a decomposition with
+        rational numbers, or complex ones with rational parts; with the line, where there is one.
     InvalidArgumentError
         If the format is unknown, or can't be derived from the name.
     InvalidTypeError

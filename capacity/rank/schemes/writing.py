@@ -19,14 +19,15 @@ from capacity.safe_files import write_whole
 def write_decomposition(
     factors: Factors, path: str | os.PathLike[str], *, format: str | None = None
 ) -> tuple[Path, ...]:
-    """Write a decomposition over the rationals to a file that `read_decomposition` reads.
+    """Write a decomposition to a file that `read_decomposition` reads.
 
     Parameters
     ----------
     factors : Factors
         The decomposition.
     path : path
-        ``.json`` (``u``, ``v`` and ``w``; a list ``matrices`` for another number of modes),
+        ``.json`` (``u``, ``v`` and ``w``; a list ``matrices`` for another number of modes; also
+        complex numbers, as pairs),
         ``.npz`` (an array of integers for each mode, with denominators if there are any), or
         ``.sms``: three files, whose names end in ``_L.sms``, ``_R.sms`` and ``_P.sms``. Compressed
         by gzip if the name ends in ``.gz``.
@@ -74,6 +75,12 @@ def write_decomposition(
         raise InvalidArgumentError(
             "The numbers of `factors` must be rational; they lie in a number field. A certificate "
             "(`capacity rank --certificate`) holds them."
+        )
+    if factors.is_complex and not chosen.is_complex:
+        names = ", ".join(one.name for one in FORMATS.values() if one.write and one.is_complex)
+        raise InvalidArgumentError(
+            f"A decomposition with complex numbers is written in one of the formats {names}; got "
+            f"{chosen.name}."
         )
     try:
         files = chosen.write(factors.matrices)

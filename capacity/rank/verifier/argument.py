@@ -22,6 +22,7 @@ argument                  side   value
 `Boxes`                   upper  the number of boxes that equal entries fill
 `Decomposition`           upper  the number of simple tensors that add up to the entries
 `AlgebraicDecomposition`  upper  the number of such tensors with coefficients in a number field
+`ComplexDecomposition`    upper  the number of such tensors with complex coefficients, over C alone
 `Enclosure`               upper  the number of terms of a fit that an exact real one is near
 `MaximalRank`             upper  the largest rank of the format of a small tensor, by a theorem
 ========================  =====  ================================================================

@@ -198,13 +198,11 @@ def _matrix(data: object) -> Indices | None:
     return np.stack(rows)
 
 
-def _read_factors(
-    fields: Mapping[str, object], name: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    a, b, c = (_reals(factor) for factor in items(field(fields, name, list), 3, name))
-    if len({f.shape[1] for f in (a, b, c)}) != 1:
+def _read_factors(fields: Mapping[str, object], name: str) -> tuple[NDArray[np.float64], ...]:
+    factors = tuple(map(_reals, items(field(fields, name, list), None, name)))
+    if len({f.shape[1] for f in factors}) != 1:
         raise CertificateError(f"The matrices of `{name}` must have the same number of columns.")
-    return a, b, c
+    return factors
 
 
 def _reals(data: object) -> NDArray[np.float64]:

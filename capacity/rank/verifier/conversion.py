@@ -174,13 +174,14 @@ def _basis(value: object, name: str, budget: CheckBudget) -> Indices | None:
 
 def _factors(value: object, name: str, budget: CheckBudget) -> tuple[NDArray[np.float64], ...]:
     found: list[NDArray[np.float64]] = []
-    for factor in _tuple(value, 3, f"{name} must be three matrices"):
+    for factor in _tuple(value, None, f"{name} must be matrices"):
         array = _plain(factor)
         budget.spend(VALUE * array.size, 10 * array.size)
         real = array.dtype == np.float64 and array.ndim == 2
         require(real, f"{name} must be matrices of float64")
         require(np.isfinite(array).all(), f"{name} must be finite")
         found.append(np.ascontiguousarray(array, np.float64))
+    require(len(found) > 1, f"{name} must be two matrices or more")
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ none of them larger than the one before: a decomposition over a field is one ove
 * a lower bound over R is one over Q. It is one over C as well if its proof uses no more of R than
   that it is a field that contains Q (`Kind.below_complex`);
 * an upper bound over R is one over C. It is one over Q as well if its terms are rational
-  (`Kind.above_rational`).
+  (`Kind.above_rational`). One by complex terms holds over C alone (`Kind.above_real`).
 
 The *border rank* over a field is the least r such that the tensor is a limit of tensors of rank r.
 It is at most the rank, so an upper bound of the rank is one of it. A lower bound is one of it if it
@@ -85,6 +85,9 @@ class Kind:
     above_rational : bool
         True if `upper` proves that there is a decomposition over the rational numbers, and not only
         one over the real numbers.
+    above_real : bool
+        True if `upper` proves that there is a decomposition over the real numbers, and not only one
+        over the complex numbers.
     border : bool
         True if `lower` also proves a bound of the border rank.
     source : callable, optional
@@ -102,6 +105,7 @@ class Kind:
     alone: bool = False
     below_complex: bool | Callable[[Any], bool] = False
     above_rational: bool = False
+    above_real: bool = True
     border: bool = False
     border_by_mode: bool = False
     source: Callable[[Any], str | None] | None = None
@@ -144,7 +148,7 @@ def why_not_over(
         holds = (
             field != "C" or (below(argument) if callable(below) else below)
             if side == "lower"
-            else field != "Q" or kind.above_rational
+            else {"Q": kind.above_rational, "R": kind.above_real, "C": True}[field]
         )
         if not holds:
             return f"an argument of the kind {kind.name!r} proves no {side} bound over {field}"

@@ -12,6 +12,7 @@ from capacity.checks import require_choice
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank import Argument, Boxes, Certificate, Decomposition, Pencil, Unfolding
+from capacity.rank.number_field import Field
 from capacity.rank.verifier.certificate import Quantity, Side
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor import SparseTensor, grouped
@@ -20,6 +21,7 @@ from capacity.testing.arguments.lower_arguments import ADDING, unfolding
 from capacity.testing.arguments.strong_arguments import STRONG
 from capacity.testing.arguments.upper_arguments import (
     algebraic_decomposition,
+    complex_decomposition,
     paired_slices,
     partition,
     terms,
@@ -28,7 +30,7 @@ from capacity.testing.arguments.whole_components import WHOLE
 from capacity.testing.choices import Choices
 
 T = TypeVar("T", bound=str)
-SUMS = ("decomposition", "algebraic decomposition")
+SUMS = ("decomposition", "algebraic decomposition", "complex decomposition")
 PAIRS = "paired slices"
 KINDS: dict[Side, tuple[str, ...]] = {
     "lower": (*ADDING, *STRONG),
@@ -124,7 +126,10 @@ def drawn_certificate(
             arguments = _upper(chooser, area, tensor, kind)
         if kind is None or any(argument.kind == kind for argument in arguments):
             value = sum(argument.value for argument in arguments)
-            return Certificate(bounded, about, value, "drawn", arguments, *name_of(of), groups)
+            field: Field = "C" if any(a.kind == SUMS[2] for a in arguments) else "R"
+            return Certificate(
+                bounded, about, value, "drawn", arguments, *name_of(of), groups, field
+            )
     raise InvalidArgumentError(
         f"No argument of kind {kind!r} for a bound of this side was found; omit `kind`, or draw "
         "another database or tensor."
@@ -246,7 +251,9 @@ def _upper(
     in_boxes, in_terms = _two(choose, boxes, kind)
     if in_terms:
         found = terms(choose, area, in_terms)
-        if kind == SUMS[1] or (kind != SUMS[0] and choose.chance(1, 3)):
+        if kind == SUMS[2]:
+            arguments.append(complex_decomposition(choose, found))
+        elif kind == SUMS[1] or (kind != SUMS[0] and choose.chance(1, 3)):
             arguments.append(algebraic_decomposition(choose, found))
         else:
             arguments.append(Decomposition(tuple(found)))

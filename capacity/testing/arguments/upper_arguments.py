@@ -14,7 +14,13 @@ import numpy as np
 
 from capacity.exact.factorization import factors
 from capacity.exact.types import Indices, Mask, Term, Vector, vector
-from capacity.rank import AlgebraicDecomposition, PairedSlices, pencil_rank
+from capacity.rank import (
+    AlgebraicDecomposition,
+    AlgebraicTerm,
+    ComplexDecomposition,
+    PairedSlices,
+    pencil_rank,
+)
 from capacity.testing.arguments.area import Area, Sides
 from capacity.testing.choices import Choices
 
@@ -156,9 +162,22 @@ FIELDS = (
 )
 
 
+# the Gaussian rationals: i is no root between two numbers
+GAUSSIAN = Field((1, 0, 1), Fraction(0), Fraction(0), (Fraction(0), Fraction(-1)))
+
+
 def algebraic_decomposition(choose: Choices, terms: list[Term]) -> AlgebraicDecomposition:
     """Choose a field, and terms over it that have the sum of some rational terms."""
     field = choose.one(FIELDS)
+    return AlgebraicDecomposition(field.f, field.lo, field.hi, _terms_over(field, choose, terms))
+
+
+def complex_decomposition(choose: Choices, terms: list[Term]) -> ComplexDecomposition:
+    """Choose complex terms that have the sum of some rational terms."""
+    return ComplexDecomposition(_terms_over(GAUSSIAN, choose, terms))
+
+
+def _terms_over(field: Field, choose: Choices, terms: list[Term]) -> tuple[AlgebraicTerm, ...]:
     zero = (Fraction(0),) * (len(field.f) - 1)
     found: list[list[SparseElements]] = [
         [
@@ -181,12 +200,7 @@ def algebraic_decomposition(choose: Choices, terms: list[Term]) -> AlgebraicDeco
             found.append([piece if m == a else dict(part) for m, part in enumerate(found[n])])
             found[n][a] = _less(found[n][a], piece)
     kept = [one for one in found if all(one)]
-    return AlgebraicDecomposition(
-        field.f,
-        field.lo,
-        field.hi,
-        tuple(tuple((tuple(part), tuple(part.values())) for part in one) for one in kept),
-    )
+    return tuple(tuple((tuple(part), tuple(part.values())) for part in one) for one in kept)
 
 
 def _times_root(field: Field, x: Element) -> Element:

@@ -78,8 +78,7 @@ def _core(choose: Choices, area: Area) -> View:
     """Independent slices of each mode, of which the others are combinations."""
     orders = [np.array(choose.order(side), np.int64) for side in area.indices]
     core = concise_core(area.tensor[np.ix_(*orders)])
-    k, q, v = (order[of] for order, of in zip(orders, core.chosen, strict=True))
-    return View((k, q, v))
+    return View(tuple(order[of] for order, of in zip(orders, core.chosen, strict=True)))
 
 
 def enclosure(choose: Choices, area: Area) -> Enclosure | None:
@@ -88,22 +87,20 @@ def enclosure(choose: Choices, area: Area) -> Enclosure | None:
     It fits a core, or all known entries; the entries of some fibers may be left to one simple
     tensor for each fiber.
     """
-    if area.order != 3:
-        return None
     if choose.chance(1, 3):
         view = _core(choose, area)
-        return _fitted(choose, area, view, np.ones(area.tensor.shape, bool), 2, [])
+        return _fitted(choose, area, view, np.ones(area.tensor.shape, bool), area.order - 1, [])
     facts = np.zeros(area.tensor.shape, bool)
     facts[np.ix_(*area.indices)] = area.part() != 0
-    mode, fibers = 2, []
+    mode, fibers = area.order - 1, []
     counts = area.known.copy()
-    if choose.chance(1, 2):
+    if area.order == 3 and choose.chance(1, 2):
         mode = 2 if area.effective else choose.integer(0, 2)
         fibers = choose.some(np.argwhere(facts.any(axis=mode)).tolist(), most=MOST_FIBERS)
         for array in (facts, counts):
             np.moveaxis(array, mode, 2)[tuple(np.array(fibers).T)] = False
-    k, q, v = (np.flatnonzero(facts.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1)))
-    return _fitted(choose, area, View((k, q, v)), counts, mode, fibers) if len(k) else None
+    used = tuple(map(np.unique, np.nonzero(facts)))
+    return _fitted(choose, area, View(used), counts, mode, fibers) if len(used[0]) else None
 
 
 def _fitted(
@@ -115,25 +112,22 @@ def _fitted(
     if not 0 < equations <= MOST_EQUATIONS:
         return None
     tensor = area.tensor[np.ix_(*view.indices)]
-    turned = np.moveaxis(tensor, mode, 2)
-    rank = max(1, -(-equations // (sum(tensor.shape) - 2)) + choose.integer(-1, 2))
+    last = tensor.ndim - 1
+    turned = np.moveaxis(tensor, mode, last)
+    rank = max(1, -(-equations // (sum(tensor.shape) - last)) + choose.integer(-1, 2))
     fit = fit_cp(
         turned.astype(np.float64),
         random_start(turned.shape, rank, np.random.default_rng(choose.seed())),
-        observed=np.moveaxis(counts, mode, 2)[:, :, 0],
+        observed=np.moveaxis(counts, mode, last)[..., 0],
         iterations=60,
     )
     if not accepted(fit):
         return None
-    order = [*(m for m in range(3) if m != mode), mode]
-    a, b, c = (fit.factors[order.index(m)] for m in range(3))
-    found = enclose(tensor, (a, b, c), counts)
+    order = [*(m for m in range(last + 1) if m != mode), mode]
+    found = enclose(tensor, tuple(fit.factors[order.index(m)] for m in range(last + 1)), counts)
     if found is None:
         return None
-    (a, b, c), varying, radius = found
-    return Enclosure(
-        view, (a, b, c), varying, radius, mode, np.array(fibers, np.int64).reshape(-1, 2)
-    )
+    return Enclosure(view, *found, mode, np.array(fibers, np.int64).reshape(-1, 2))
 
 
 WHOLE: dict[str, Maker] = {

@@ -135,7 +135,10 @@ def test_a_stack_of_halves_is_read(tmp_path: Path) -> None:
         ("s.json", '{"u": [[1]], "v": [[1]], "w": [[NaN]]}', "integer or a fraction"),
         ("s.json", '{"u": [[1]], "v": [[1]], "w": [["1e999999"]]}', "integer or a fraction"),
         ("s.json", '{"u": [[1]], "v": [[1]], "w": [["1/0"]]}', "denominator must not be 0"),
-        ("s.json", '{"u": [[1]], "v": [[1]], "w": [["1/2+3*I"]]}', "complex scheme"),
+        ("s.json", '{"u": [[1]], "v": [[1]], "w": [["1/2+x*I"]]}', "integer or a fraction"),
+        ("s.json", '{"u": [[1]], "v": [[1]], "w": [[[0, [1, 1]]]]}', "integer or a fraction"),
+        ("s.json", '{"u": [[1]], "v": [[1]], "w": [[[1, 2, 3]]]}', "integer or a fraction"),
+        ("s.json", '{"u": [[1]], "v": [[1]], "w": [[[0, 0.3333333]]]}', "numerical fit"),
         ("s.json", '{"u": [[1, 2]], "v": [[1]], "w": [[1, 2, 3], [1, 2, 3]]}', "same number"),
         ("s.json", '{"u": [[1]], "v": [[1]], "w": [[' + "9" * 5000 + "]]}", "isn't JSON"),
         ("s.json", '{"n": [1000, 1000, 1000], "m": 999999999, "u": [[{"index": 0, "value": 1}]], '

@@ -5,12 +5,19 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from capacity.errors import DecompositionFormatError
-from capacity.rank import read_decomposition, verify_decomposition
+from capacity.errors import DecompositionFormatError, InvalidArgumentError
+from capacity.rank import (
+    rank_interval,
+    read_decomposition,
+    verify,
+    verify_decomposition,
+    write_decomposition,
+)
 from capacity.rank.schemes.reading import read_scheme
 from capacity.tensor import SparseTensor, matrix_multiplication, polynomial_product, read_tensor
 
@@ -52,9 +59,26 @@ def test_a_scheme_for_structured_matrices_is_proved(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", COMPLEX, ids=lambda path: path.name)
-def test_a_complex_scheme_is_refused_by_that_name(path: Path) -> None:
-    with pytest.raises(DecompositionFormatError, match="complex scheme"):
-        read_decomposition(path)
+def test_a_complex_scheme_is_proved_over_c_alone(path: Path, tmp_path: Path) -> None:
+    tensor, rank = promised(path)
+    factors = read_decomposition(path)
+    assert factors.is_complex
+    assert factors.rank == rank
+    assert verify_decomposition(tensor, factors).proved
+    real = rank_interval(tensor, start=factors)
+    assert real.upper > rank
+    interval = real.over("C")
+    assert interval.upper == rank
+    assert interval.certificates.upper.field == "C"
+    assert verify(interval, tensor).proved
+    for field in ("R", "Q"):
+        assert interval.over(field).upper > rank
+        false = replace(interval.certificates.upper, field=field)
+        assert not verify(false, tensor).proved
+    (written,) = write_decomposition(interval.decomposition(), tmp_path / "again.json")
+    assert verify_decomposition(tensor, read_decomposition(written)).proved
+    with pytest.raises(InvalidArgumentError, match=r"complex numbers is written in one of .*json"):
+        write_decomposition(factors, tmp_path / "again.npz")
 
 
 def test_there_are_many() -> None:

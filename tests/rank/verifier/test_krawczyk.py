@@ -9,12 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.rank import Certificate, Enclosure, View
+from capacity.errors import CapacityError
+from capacity.rank import Certificate, Enclosure, View, rank_interval
 from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.making_exact import enclose
+from capacity.rank.cp.making_exact import Target, enclose
+from capacity.rank.method import Problem
 from capacity.rank.reductions.singleton_slices import peel_singles
+from capacity.rank.reductions.subtensor import relocated
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.procedures.krawczyk import contracts
+from capacity.tensor import SparseTensor, from_dense, w_state
+from capacity.testing.arguments.edits import mutated
+from capacity.testing.choices import Choices
 from tests.oracles import database, w_tensor
 from tests.second_checker import claim, second_checker
 from tests.tiers import examples
@@ -165,3 +171,118 @@ def test_hundreds_of_equations_are_proved_exactly() -> None:
     # the facts are not those of another tensor
     tensor[0, 0, 0] = 1 - tensor[0, 0, 0]
     assert not contracts(tensor, factors, varying, radius)
+
+
+def of_order(shape: tuple[int, ...], rank: int) -> tuple[SparseTensor, Enclosure]:
+    """A random tensor, and an enclosure of as many terms."""
+    dense = np.random.default_rng(0).integers(-2, 3, shape)
+    for seed in range(20):
+        fit = fitted(dense, rank, seed)
+        found = enclose(dense, fit.factors)
+        if found is not None:
+            near = Enclosure(View(tuple(np.arange(n) for n in shape)), *found)
+            return from_dense(dense), near
+    raise AssertionError("no fit was proved")
+
+
+# generic ranks, of almost all tensors over C: 36 entries and 7 free numbers for a term, 6; 32 and 6
+@pytest.mark.parametrize(("shape", "rank"), [((2, 2, 3, 3), 6), ((2, 2, 2, 2, 2), 6), ((3, 4), 3)])
+def test_tensors_of_any_order_have_real_decompositions_near_their_fits(
+    shape: tuple[int, ...], rank: int
+) -> None:
+    tensor, near = of_order(shape, rank)
+    assert near.value == rank
+    certificate = claim(tensor, near, side="upper")
+    again = Certificate.from_dict(json.loads(json.dumps(certificate.to_dict())))
+    for one in (certificate, again):
+        assert verify(one, tensor).reason is None
+    assert second_checker(again, tensor)
+    # it is no decomposition of a tensor with another entry
+    dense = tensor.to_numpy().copy()
+    dense[(0,) * len(shape)] += 1
+    other = from_dense(dense)
+    false = claim(other, near, side="upper")
+    assert not verify(false, other).proved
+    assert not second_checker(false, other)
+
+
+def test_a_fit_of_the_core_is_one_of_the_whole_in_any_place() -> None:
+    tensor, near = of_order((2, 2, 3, 3), 6)
+    # an equal slice, which the core hasn't, and a larger tensor around it
+    problem = Problem(np.concatenate([tensor.to_numpy(), tensor.to_numpy()[:1]]))
+    found = Target(problem, 10**12).enclosed(Fit(near.factors, 0.0, 0))
+    assert found is not None
+    around = np.zeros((4, 3, 4, 3), np.int64)
+    indices = (np.array([0, 2, 3]), np.array([0, 2]), np.array([1, 2, 3]), np.arange(3))
+    around[np.ix_(*indices)] = problem.tensor
+    moved = relocated(found, indices)
+    certificate = claim(from_dense(around), moved, side="upper")
+    assert verify(certificate, from_dense(around)).reason is None
+    assert second_checker(certificate, from_dense(around))
+
+
+# the same generic ranks; without enclosures, 10 and 11 terms were found
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(2, 2, 3, 3), (2, 2, 2, 2, 2)])
+def test_least_squares_bounds_tensors_of_any_order(shape: tuple[int, ...]) -> None:
+    rank = 6
+    tensor, _ = of_order(shape, rank)
+    # with an equal slice, which the core hasn't
+    more = from_dense(np.concatenate([tensor.to_numpy(), tensor.to_numpy()[:1]]))
+    for one in (tensor, more):
+        interval = rank_interval(one, effort="standard", methods=["least squares"])
+        assert interval.upper == rank
+        upper = interval.certificates.upper
+        assert upper.arguments[0].kind == "enclosure"
+        again = Certificate.from_dict(json.loads(json.dumps(upper.to_dict())))
+        assert verify(again, one).proved
+        assert second_checker(again, one)
+
+
+def test_fits_of_any_order_are_refused_where_they_prove_nothing() -> None:
+    tensor, near = of_order((2, 2, 3, 3), 6)
+    a, b, c, d = near.factors
+    for bad in (
+        replace(near, factors=(a, b, c)),
+        replace(near, factors=(a, b, c, d, d)),
+        replace(near, factors=(a, b, d, c[:, :5])),
+        replace(near, factors=(a[:, :5], b[:, :5], c[:, :5], d[:, :5])),
+        replace(near, factors=(a, b, c, d + 1e-3)),
+        replace(near, factors=(b, a, c, d)),
+        replace(near, varying=near.varying[:-1]),
+        replace(near, radius=0.9),
+        # a fiber of its own simple tensor is for order three
+        replace(near, fibers=np.array([[0, 0]])),
+        replace(near, fibers=np.array([[0, 0, 0]])),
+    ):
+        false = claim(tensor, bad, side="upper")
+        assert not verify(false, tensor).proved
+        assert not second_checker(false, tensor) or bad.radius == 0.9
+
+
+def test_mutations_of_higher_order_are_proved_only_if_both_checkers_prove_them() -> None:
+    tensor, near = of_order((2, 2, 2, 2), 5)
+    certificate = claim(tensor, near, side="upper")
+    refuted = 0
+    for seed in range(60):
+        edited = mutated(Choices.seeded(seed), certificate, others=[certificate])
+        try:
+            damaged = Certificate.from_dict(json.loads(json.dumps(edited)))
+            proved = verify(damaged, tensor).proved
+        except CapacityError:
+            continue
+        refuted += not proved
+        assert not proved or second_checker(damaged, tensor)
+    assert refuted > 10
+
+
+def test_the_border_rank_of_w_of_four_qubits_is_not_proved_at_any_radius() -> None:
+    # W of four modes has rank 4, and is a limit of tensors of rank 2
+    dense = w_state(4).to_numpy()
+    for rank in (2, 3):
+        for seed in range(3):
+            factors = fitted(dense, rank, seed).factors
+            assert enclose(dense, factors) is None
+            for radius in (1e-10, 1e-6, 1e-2):
+                for varying in (np.arange(16), np.arange(8 * rank - 16, 8 * rank)):
+                    assert not contracts(dense, factors, varying, radius)

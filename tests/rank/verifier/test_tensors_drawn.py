@@ -429,3 +429,14 @@ def test_a_name_is_one_of_facts_or_of_a_tensor() -> None:
         with pytest.raises(CertificateError, match="must be for the facts"):
             verify(mixed, db)
         assert not second_checker(mixed, db)
+
+
+@pytest.mark.parametrize("order", [2, 4, 5])
+def test_enclosures_are_drawn_of_any_order(order: int) -> None:
+    tensor = from_dense(np.random.default_rng(0).choice([-2, -1, 1, 2], (2,) * order))
+    certificate = drawn_certificate(
+        Choices.seeded(0), tensor, quantity="rank", side="upper", kind="enclosure"
+    )
+    assert "enclosure" in {argument.kind for argument in certificate.arguments}
+    assert verify(through_json(certificate.to_dict()), tensor).reason is None
+    assert second_checker(certificate, tensor)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
 from capacity.rank.schemes.layout import Matrices, by_columns, by_rows
-from capacity.rank.schemes.numbers import NotRationalError, fractions_of, rational_array
+from capacity.rank.schemes.numbers import NotRationalError, fractions_of, number_array
 
 _BROKEN = (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError,
            RuntimeError, KeyError, TypeError, SyntaxError, OverflowError)  # fmt: skip
@@ -96,7 +96,7 @@ def _readings(
         raise file.error(f"there must be a matrix for each mode; got the shapes {shapes}")
     try:
         matrices = [
-            rational_array(of.ravel().tolist(), of.shape)
+            number_array(of.ravel().tolist(), of.shape)
             if below is None
             else fractions_of(of, below)
             for of, below in zip(arrays, bottoms or [None] * len(arrays), strict=True)

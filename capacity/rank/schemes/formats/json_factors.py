@@ -1,10 +1,11 @@
 """Schemes as JSON: matrices ``u``, ``v`` and ``w``, or the products and sums of matrices as text.
 
-A matrix is a list of rows, whose numbers are integers, decimals, or fractions as text. Terms are
-its rows or its columns. ``halves`` means that all numbers are twice the coefficients, and
-``denominator`` that they are multiples. Sparse rows are lists of ``{"index": 4, "value": 1}``; with
-``u_fresh``, ``v_fresh`` and ``w_fresh``, indices behind the last entry are common parts, which are
-expanded. ``multiplications`` and ``elements`` are products and sums, with ``n``: the three sizes.
+A matrix is a list of rows, whose numbers are integers, decimals, or fractions as text, or complex
+numbers: pairs of such, or text such as ``1/2 + 3*I``. Terms are its rows or its columns. ``halves``
+means that all numbers are twice the coefficients, and ``denominator`` that they are multiples.
+Sparse rows are lists of ``{"index": 4, "value": 1}``; with ``u_fresh``, ``v_fresh`` and
+``w_fresh``, indices behind the last entry are common parts, which are expanded. ``multiplications``
+and ``elements`` are products and sums, with ``n``: the three sizes.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import shown
+from capacity.rank.coefficients import GaussianRational
 from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
 from capacity.rank.schemes.formats.products import of_lines
 from capacity.rank.schemes.layout import Matrices, by_columns, by_rows
 from capacity.rank.schemes.numbers import (
-    COMPLEX,
     NotRationalError,
+    divided,
+    number_array,
     rational,
-    rational_array,
-    shortened,
 )
 
 _NAMES = (("u", "v", "w"), ("U", "V", "W"), ("A", "B", "C"))
@@ -53,8 +54,6 @@ def _readings(file: SchemeFile, given: object) -> Iterator[Matrices]:
     if not isinstance(given, dict):
         raise NotRationalError(f"it must be an object with u, v and w; got {shown(given)}")
     names = next((names for names in _NAMES if set(names) <= set(given)), None)
-    if given.get("complex") is True:
-        raise NotRationalError(COMPLEX)
     if names is None and "multiplications" in given:
         texts = [*_list(given, "multiplications"), *_list(given, "elements")]
         if not all(isinstance(text, str) for text in texts):
@@ -76,7 +75,7 @@ def _readings(file: SchemeFile, given: object) -> Iterator[Matrices]:
     if divisor != 1:
         for matrix in matrices:
             for place, number in np.ndenumerate(matrix):
-                matrix[place] = shortened(Fraction(number) / divisor)
+                matrix[place] = divided(number, divisor)
     yield from by_columns(matrices)
     yield from by_rows(matrices)
 
@@ -108,10 +107,8 @@ def _matrix(file: SchemeFile, rows: object) -> NDArray[Any]:
     width = len(rows[0])
     if any(len(row) != width for row in rows):
         raise NotRationalError("the rows of a matrix must have as many numbers each")
-    if any(isinstance(x, list) and len(x) == 2 for row in rows for x in row):
-        raise NotRationalError(COMPLEX)
     file.require_cells(len(rows) * width)
-    return rational_array([x for row in rows for x in row], (len(rows), width))
+    return number_array([x for row in rows for x in row], (len(rows), width))
 
 
 def _is_sparse(rows: object) -> bool:
@@ -169,8 +166,12 @@ def write_json(matrices: Matrices) -> list[bytes]:
     return [json.dumps(given).encode()]
 
 
-def _written(number: int | Fraction) -> int | str:
+def _written(number: int | Fraction | GaussianRational) -> Any:
+    if isinstance(number, GaussianRational):
+        return [_written(number.real), _written(number.imag)]
     return int(number) if number.denominator == 1 else str(number)
 
 
-register_scheme_format(SchemeFormat("json", (".json",), read_json, write=write_json))
+register_scheme_format(
+    SchemeFormat("json", (".json",), read_json, write=write_json, is_complex=True)
+)

@@ -25,17 +25,17 @@ class Enclosure(FromAbove):
     ----------
     view : View
         Sub-tensor of the entries, without `bases`.
-    factors : tuple of three ndarrays of float64, shapes (n_m, rank)
-        Factors of the floating-point decomposition.
+    factors : tuple of ndarrays of float64, shapes (n_m, rank)
+        Factors of the floating-point decomposition, one for each mode.
     varying : ndarray of int64
-        Unknowns that vary, numbered along the rows of the three factors.
+        Unknowns that vary, numbered along the rows of the factors.
     radius : float
         Largest change of an unknown that varies: half the side of the box.
     mode : int
         Mode of the fibers.
     fibers : ndarray of int64, shape (n, 2)
         Fibers of the mode that each get a simple tensor of their own. The decomposition may take
-        any values there.
+        any values there. Only tensors of order 3 may have such fibers.
     """
 
     kind: ClassVar[str] = "enclosure"
@@ -48,7 +48,7 @@ class Enclosure(FromAbove):
         "fibers": "fibers",
     }
     view: View
-    factors: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    factors: tuple[NDArray[np.float64], ...]
     varying: Indices
     radius: float
     mode: int = 2
@@ -72,14 +72,16 @@ def entries_of_enclosure(argument: Enclosure, entries: Entries) -> Given:
     such combinations. Places in `fibers` don't count, and entries there may lie outside the view:
     the fiber's own simple tensor corrects any values that the decomposition has there.
     """
-    entries.require_order_3()
     view, fibers = argument.view, argument.fibers
+    if len(fibers):
+        entries.require_order_3()
     require(all(P is None for P in view.bases), "the view must have no bases")
     tensor, known = view_tensor(view, entries)
     rank = argument.factors[0].shape[1]
     shapes = [(n, rank) for n in tensor.shape]
     require([f.shape for f in argument.factors] == shapes, "the factors don't fit the view")
-    beside, in_fibers = _beside_fibers(argument, entries)
+    nothing = np.ones(tensor.shape, bool), np.zeros(0, np.int64)
+    beside, in_fibers = _beside_fibers(argument, entries) if len(fibers) else nothing
     # a decomposition of all entries represents the facts as well
     masked = entries.effective and len(argument.varying) < beside.sum()
     counts = known & beside if masked else beside

@@ -1,0 +1,1 @@
+"""Upper bounds composed of those of parts: of ideals, Kronecker factors, and blocks of slices."""

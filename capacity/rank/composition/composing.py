@@ -1,0 +1,87 @@
+"""Decompositions composed of those of smaller tensors: Kronecker factors, and blocks of slices.
+
+The terms of a Kronecker product are the products of those of its factors, as Strassen's algorithm
+for matrices of blocks has it, and the terms of two blocks together are terms of their sum. Parts
+are split again. Those with few entries are searched, each of them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from capacity.exact.types import Indices, Term, lifted
+from capacity.rank.composition.blocks import classes_of_pairs, halves
+from capacity.rank.composition.kronecker import kronecker_factors, product_of_terms
+from capacity.rank.composition.remainders import REMAINDERS
+from capacity.rank.composition.searched import SEARCHES, first_terms, shortest_terms
+from capacity.rank.method import Goal, Method, Problem
+from capacity.rank.reductions.subtensor import Finding, concise_core
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+
+# entries of a part that is searched, and entries and places of the whole
+MOST_SEARCHED, MOST_ENTRIES, LARGEST = 27, 700, 300_000
+# parts of the work: of all searches, and of one
+ALL, ONE = 4, 16
+
+
+def compositions(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Decompose the core if it has Kronecker factors or blocks."""
+    core = problem.core
+    tensor = core.tensor.astype(np.int64)
+    if tensor.size > LARGEST or np.count_nonzero(tensor) > MOST_ENTRIES:
+        return
+    terms = _Composer(goal, tensor).composed(tensor)
+    if terms is not None and len(terms) < goal.upper:
+        yield (Decomposition(tuple(core.lifted(terms))),)
+
+
+class _Composer:
+    """Decompositions of parts, by what is known of those that occurred before."""
+
+    def __init__(self, goal: Goal, tensor: Indices) -> None:
+        self.goal, self.left = goal, goal.work // ALL
+        # blocks in two modes alone, as facts of different predicates often are, are left to the
+        # searches of the whole
+        several = all(count > 1 for _, count in classes_of_pairs(tensor))
+        searched = several or next(kronecker_factors(tensor), None) is not None
+        self.methods = (REMAINDERS, *SEARCHES) if searched else (REMAINDERS,)
+        self.known: dict[tuple[bytes, tuple[int, ...]], list[Term]] = {}
+
+    def composed(self, tensor: Indices) -> list[Term] | None:
+        """The shortest decomposition of a concise tensor from its parts; None if it has none."""
+        found = [
+            product_of_terms(self.best(A), self.best(B), B.shape, order)
+            for A, B, order in kronecker_factors(tensor)
+        ]
+        found += [
+            [term for block in blocks for term in lifted(self.best(tensor[np.ix_(*block)]), block)]
+            for blocks in halves(tensor)
+        ]
+        return min(found, key=len, default=None)
+
+    def best(self, tensor: Indices) -> list[Term]:
+        """The shortest decomposition of a part, composed or searched."""
+        core = concise_core(tensor)
+        part = core.tensor.astype(np.int64)
+        key = part.tobytes(), part.shape
+        if key not in self.known:
+            best = first_terms(part, self.goal)
+            if len(best) > max(part.shape):
+                composed = self.composed(part)
+                best = best if composed is None else min(best, composed, key=len)
+                best = self._searched(part, best)
+            self.known[key] = best
+        return core.lifted(self.known[key])
+
+    def _searched(self, tensor: Indices, start: list[Term]) -> list[Term]:
+        few = np.count_nonzero(tensor) <= MOST_SEARCHED and self.left > 0
+        work = self.goal.work // ONE
+        self.left -= work if few else 0
+        methods = self.methods if few else (REMAINDERS,)
+        return shortest_terms(tensor, replace(self.goal, work=work), start, methods)
+
+
+COMPOSITION = Method("composition", compositions, sides=("upper",), limit="walks")

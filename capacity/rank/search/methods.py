@@ -35,9 +35,10 @@ METHODS: list[Method] = [
     _named("composition.remainders:REMAINDERS"),
     _named("lower.koszul:KOSZUL"),
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
-    _named("composition.composing:COMPOSITION"),
     _named("upper.binary_search:BINARY_FLIPS"),
     _named("upper.flip_search:FLIP_GRAPH"),
+    # walks that begin at a composed decomposition find shorter ones less often than others
+    _named("composition.composing:COMPOSITION"),
     _named("cp.exact_fits:LEAST_SQUARES"),
     _named("lower.substitution.dense:ANNEALED_SUBSTITUTION"),
     _named("lower.substitution.dense:SUBSTITUTION_IN_OTHER_BASES"),

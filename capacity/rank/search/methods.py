@@ -37,7 +37,8 @@ METHODS: list[Method] = [
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
     _named("upper.binary_search:BINARY_FLIPS"),
     _named("upper.flip_search:FLIP_GRAPH"),
-    # walks that begin at a composed decomposition find shorter ones less often than others
+    # after the walks: from the 30 terms that it composes for matrices of 3 x 3 x 4 they don't find
+    # the 29 that they find from others
     _named("composition.composing:COMPOSITION"),
     _named("cp.exact_fits:LEAST_SQUARES"),
     _named("lower.substitution.dense:ANNEALED_SUBSTITUTION"),

@@ -302,7 +302,8 @@ def rank_interval(
     methods : iterable of str or Method, optional
         Methods to search with; all of `capacity.rank.METHODS` if omitted.
     start : Factors, tensorly CPTensor, or sequence of array_like, optional
-        A decomposition to start from, which the upper end doesn't exceed, as for `RankAnalysis`.
+        A decomposition to start from, which the upper end doesn't exceed; one with complex numbers
+        bounds the rank over C alone. As for `RankAnalysis`.
     field : {'R', 'Q', 'C'}
         Bound the rank over the real, the rational or the complex numbers.
     border : bool

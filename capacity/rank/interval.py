@@ -153,7 +153,8 @@ class RankInterval:
         ends = [kept_over(end, self.tensor, field, border=border) for end in self.certificates]
         other = self.upper_over_complex
         if field == "C" and other is not None and other.value < ends[1].value:
-            ends[1] = replace(other, border=border)
+            # where an effective rank has it, all fibers are observed
+            ends[1] = replace(other, quantity=self.quantity, border=border)
         words = (f"at least {ends[0].value:,}: by {ends[0].by}",
                  f"at most {ends[1].value:,}: by {ends[1].by}")  # fmt: skip
         return RankInterval(

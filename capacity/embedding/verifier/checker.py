@@ -76,15 +76,21 @@ class Checks:
         The facts that the claims are about.
     budget : CheckBudget, optional
         Budget of all of them; if omitted, a new one.
+    cited : bool
+        Whether the ranks that a claim rests on may rest on published theorems, as for
+        `capacity.verify`.
     """
 
-    def __init__(self, db: DatabaseLike, budget: CheckBudget | None = None) -> None:
+    def __init__(
+        self, db: DatabaseLike, budget: CheckBudget | None = None, *, cited: bool = True
+    ) -> None:
         db = require_triples(db, "verify_dimension(found, db)")
         self.db = db
         self.budget = CheckBudget.of(db.n_facts) if budget is None else budget
         self._facts: dict[bool, Facts] = {}
         self._known: dict[bool, Known] = {}
         self._ends = Ends()
+        self._cited = cited
         # with the certificate, so that its number stays its own
         self._ranks: dict[int, tuple[Certificate, Verdict]] = {}
 
@@ -102,21 +108,23 @@ class Checks:
                     "same policy."
                 )
             self.budget.spend(CLAIM, 0)
-            self._check(found)
+            sources = self._check(found)
         except Refuted as refuted:
             return Verdict(False, str(refuted))
-        return Verdict(True)
+        return Verdict(True, cited=sources)
 
     def verdict_of_rank(self, one: Certificate) -> Verdict:
         """Check a certificate of a rank, once, as `capacity.verify` does."""
         if id(one) not in self._ranks:
-            verdict = verify(one, self.db, budget=self.budget)
+            verdict = verify(one, self.db, budget=self.budget, cited=self._cited)
             self._ranks[id(one)] = one, verdict
             if verdict.proved:
                 self._ends.add(one)
         return self._ranks[id(one)][1]
 
-    def _check(self, found: Dimension) -> None:
+    def _check(self, found: Dimension) -> tuple[str, ...]:
+        """End the check if it fails; return who published the theorems that ranks rest on."""
+        sources: dict[str, None] = {}
         named, placed = self._facts_of(shared=False), self._facts_of(shared=found.shared)
         claim = checked_claim(found, named, placed, self.budget)
         for one in claim.ranks:
@@ -124,6 +132,7 @@ class Checks:
             if not proved:
                 what = f"the {one.side} bound {one.value} of the {one.quantity.replace('_', ' ')}"
                 raise Refuted(f"{what} isn't proved: {proved.reason}")
+            sources |= dict.fromkeys(proved.cited)
         for reason in claim.reasons:
             proof = reason.certificate
             if isinstance(proof, tuple):
@@ -138,6 +147,7 @@ class Checks:
             known = self._known_of(shared=found.shared)
             check_counts(claim, known)
             check_estimate(claim.estimate, known)
+        return tuple(sources)
 
     def _facts_of(self, *, shared: bool) -> Facts:
         if shared not in self._facts:

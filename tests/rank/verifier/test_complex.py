@@ -18,6 +18,7 @@ from capacity.rank import (
     ComplexDecomposition,
     Factors,
     GaussianRational,
+    RankAnalysis,
     effective_rank_interval,
     rank_interval,
     verify,
@@ -49,6 +50,10 @@ def test_the_product_of_complex_numbers_has_rank_2_over_c_and_3_over_r() -> None
     assert rank_interval(product, start=[A, A, C], field="C") == (2, 2)
     # a tensor of rank 2 over C is one of border rank 2
     assert over_c.border == (2, 2)
+    # all fibers are observed, so the effective rank is the rank
+    effective = RankAnalysis(product, start=[A, A, C]).effective_rank.over("C")
+    assert (effective, effective.quantity) == ((2, 2), "effective_rank")
+    assert verify(effective, product).proved
     again = over_c.decomposition()
     assert again.is_complex
     assert [of.dtype for of in again.to_floats()] == [np.complex128] * 3

@@ -116,7 +116,7 @@ def verify(
     try:
         budget = CheckBudget.of(_size(every))
         of = {policy: _under(every, policy) for policy in {c.multi for c in certificates}}
-        checks = _checks_of_dimensions(certificates, of, budget)
+        checks = _checks_of_dimensions(certificates, of, budget, cited=cited)
         for one in certificates:
             claim, verdict = _checked(one, of[one.multi], budget, checks.get(one.multi), cited)
             row = {
@@ -195,6 +195,8 @@ def _checks_of_dimensions(
     claims: list[Certificate | Dimension],
     of: dict[str | None, Database | SparseTensor],
     budget: CheckBudget,
+    *,
+    cited: bool,
 ) -> dict[str | None, Checks]:
     """Make one for the facts of each policy that dimensions are about: they share what it takes."""
     from capacity.embedding.results.result import Dimension
@@ -204,7 +206,9 @@ def _checks_of_dimensions(
         return {}
     from capacity.embedding.verifier.checker import Checks
 
-    return {m: Checks(db, budget) for m, db in about.items() if isinstance(db, Database)}
+    return {
+        m: Checks(db, budget, cited=cited) for m, db in about.items() if isinstance(db, Database)
+    }
 
 
 def _checked(
@@ -222,7 +226,7 @@ def _checked(
         claim = {"quantity": one.quantity, "side": one.side, "value": one.value}
         claim |= {"field": one.field} if one.field != "R" else {}
         claim |= {"border": True} if one.border else {}
-        if checks is None or not cited:
+        if checks is None:
             return claim, check(one, of, budget=budget, cited=cited)
         return claim, checks.verdict_of_rank(one)
     if checks is None:

@@ -27,7 +27,11 @@ CLAIM = 200_000
 
 
 def verify_dimension(
-    found: Dimension, db: DatabaseLike, *, budget: CheckBudget | None = None
+    found: Dimension,
+    db: DatabaseLike,
+    *,
+    budget: CheckBudget | None = None,
+    cited: bool = True,
 ) -> Verdict:
     """Check every bound of a dimension, in integers; words and notes aren't checked.
 
@@ -39,11 +43,13 @@ def verify_dimension(
         The facts that it is about, under the same policy.
     budget : CheckBudget, optional
         Work that the check may take; if omitted, a new budget.
+    cited : bool
+        Whether the bounds of ranks may rest on published theorems, as for `capacity.verify`.
 
     Returns
     -------
     Verdict
-        Either `proved`, or with the `reason` why not.
+        Either `proved`, or with the `reason` why not; `cited` names the theorems that ranks rest on.
 
     Raises
     ------
@@ -64,7 +70,7 @@ def verify_dimension(
     >>> verify_dimension(dimension(db, "DistMult", witness=False), db)
     Verdict(proved=True, reason=None)
     """
-    return Checks(db, budget).verdict(found)
+    return Checks(db, budget, cited=cited).verdict(found)
 
 
 class Checks:

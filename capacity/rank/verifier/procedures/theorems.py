@@ -20,7 +20,7 @@ permanent 4 x 4         8                                         C       Han, J
 ======================  ========================================  ======  ==========================
 
 2 x 2 times 2 x 5 has rank 18, and 2 x 2 times 2 x 6 rank 21, over F_2 (Hopcroft, Kerr 1971). That
-states nothing about other fields, and neither is in this table.
+is no bound over other fields, and neither is in this table.
 
 References
 ----------

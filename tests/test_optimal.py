@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -14,8 +15,17 @@ from capacity.rank import (
     verify_decomposition,
 )
 from capacity.tensor import named_tensor
+from capacity.tensor.names import PAIRS
 from experiments.common.harness import committed
-from experiments.optimal.catalogue import NINE, families, known_of, scheme_of, source_of
+from experiments.optimal.catalogue import (
+    NINE,
+    families,
+    known_of,
+    same_tensor,
+    scheme_of,
+    source_of,
+    structured_products,
+)
 from experiments.optimal.export import export
 from experiments.optimal.run import check, row_of
 
@@ -26,8 +36,17 @@ def test_every_tensor_is_in_the_table_once() -> None:
     table = committed("optimal", "tensors")
     assert table["name"].tolist() == NAMES
     assert len(set(NAMES)) == len(NAMES)
-    # no two are the same tensor, but for the order of modes and indices
-    assert len({named_tensor(name).sha256 for name in NAMES}) == len(NAMES)
+
+
+@pytest.mark.slow
+def test_no_tensor_has_two_rows() -> None:
+    of_three = [name for name in NAMES if named_tensor(name).order == 3]
+    assert [pair for pair in itertools.combinations(of_three, 2) if same_tensor(*pair)] == []
+    # all products of structured matrices are there, by one name or another
+    named = structured_products()
+    assert sum(len(others) + 1 for others in named.values()) == 2 * len(PAIRS)
+    assert same_tensor("symmetric-wedge:2", "symmetric-symmetric:2")
+    assert not same_tensor("symmetric-wedge:3", "symmetric-symmetric:3")
 
 
 def test_no_end_contradicts_what_is_published() -> None:
@@ -84,3 +103,16 @@ def test_files_of_the_catalogue_are_read_and_proved(tmp_path: Path) -> None:
     for ending in (".json", ".npz", "_L.sms"):
         factors = read_decomposition(tmp_path / f"symmetric-symmetric_2{ending}", tensor)
         assert (factors.rank, verify_decomposition(tensor, factors).proved) == (5, True)
+
+
+def test_an_end_without_terms_has_no_scheme_and_an_unknown_name_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = committed("optimal", "tensors")
+    (name, *_) = table[table["upper_by"] == "pencil"]["name"].tolist() or ["w:4"]
+    written = export(tmp_path, [name])
+    assert written[0].name.endswith(".certificates.json")
+    if len(written) == 1:
+        assert name in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="The catalogue has no tensor nothing:3"):
+        export(tmp_path, ["nothing:3"])

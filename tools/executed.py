@@ -73,7 +73,11 @@ def words(text: str) -> list[str]:
 
 
 def _text_of(output: NotebookNode) -> str:
-    text = output.text if output.output_type == "stream" else output.data.get("text/plain", "")
+    text = (
+        output.text
+        if output.output_type == "stream"
+        else output.get("data", {}).get("text/plain", "")
+    )
     return ANSI.sub("", text).rstrip()
 
 
@@ -93,7 +97,9 @@ def _stable(notebook: NotebookNode) -> NotebookNode:
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write all of them, and remove what is left of others."""
+    for path in (ROOT / "docs" / "tutorials" / "executed").glob("*"):
+        path.unlink()
     for page in [*TUTORIALS, *NOTEBOOKS]:
         for path, content in files_of(page, executed(page)).items():
             path.parent.mkdir(exist_ok=True)

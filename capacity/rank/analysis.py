@@ -33,11 +33,12 @@ from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.explanation import explain_effective, explain_rank
 from capacity.rank.search.groupings import Groups, groupings, lower_methods
-from capacity.rank.search.methods import chosen
+from capacity.rank.search.methods import chosen, uncited
 from capacity.rank.search.rank_ledger import START, RankLedger
 from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
+from capacity.rank.verifier.kinds import cited_by
 from capacity.rank.verifier.kinds.complex import ComplexDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
@@ -128,7 +129,7 @@ class RankAnalysis:
         self.tensor = tensor_of(self._of)
         self._effort: Effort = effort
         self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
-        self._methods = [one for one in chosen(methods) if cited or not one.cites]
+        self._methods = chosen(methods) if cited else uncited(methods)
         self._progress = progress
         given = None if start is None else start_argument(self._of, start)
         self._start = given.terms if isinstance(given, Decomposition) else ()
@@ -268,6 +269,11 @@ class RankAnalysis:
         self, quantity: Quantity, side: Side, arguments: Finding, by: str
     ) -> Certificate:
         value = sum(argument.value for argument in arguments)
+        if not self._cited and (sources := cited_by(arguments)):
+            raise InvalidArgumentError(
+                f"A method that rests on published theorems ({', '.join(sources)}) must have "
+                f"`cites=True`; {by} hasn't."
+            )
         return Certificate(
             quantity, side, value, by, arguments, *name_of(self._of),
             field=self._field, border=self._border,

@@ -20,8 +20,7 @@ from capacity.rank.number_field import FIELDS, Field
 from capacity.rank.search.unsearched import kept_over
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
-from capacity.rank.verifier.kind import sources_of
-from capacity.rank.verifier.kinds import KINDS
+from capacity.rank.verifier.kinds import cited_by
 from capacity.rank.verifier.kinds.published import Published, source_of
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.tensor.sparse import SparseTensor
@@ -99,9 +98,7 @@ class RankInterval:
         >>> rank_interval(T).cited, rank_interval(T, cited=False).cited
         (('Bläser 2003',), ())
         """
-        arguments = [a for end in self.certificates for a in end.arguments]
-        kinds = {kind.argument: kind for kind in KINDS.values()}
-        return sources_of(arguments, [kinds[type(a)] for a in arguments])
+        return cited_by([a for end in self.certificates for a in end.arguments])
 
     def over(self, field: Field) -> RankInterval:
         """Return the interval that these proofs imply over another field.
@@ -347,7 +344,11 @@ def _proving(argument: Argument, lower: Certificate) -> str:
     if isinstance(argument, Unfolding):
         return _independent(argument, lower)
     if isinstance(argument, Published):
-        return f"it is {argument.name}, of which {source_of(argument)} proved {{}}"
+        what = "the facts" if lower.multi is not None else "the tensor"
+        return (
+            f"{source_of(argument)} proved {{}} for {argument.name}, which a part of {what} is, "
+            "but for the order and the signs of indices"
+        )
     return BELOW.get(argument.kind, f"an argument of the kind {argument.kind!r} gives {{}}")
 
 

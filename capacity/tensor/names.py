@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from capacity.checks import nearest, shown
-from capacity.errors import InvalidArgumentError
+from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.theory.algebras import (
     complex_numbers,
@@ -169,7 +169,10 @@ def named_tensor(name: str) -> SparseTensor:
     SparseTensor(4 x 4 x 4, 8 entries from 1 to 1)
     """
     family, numbers = name_and_numbers(name)
-    return NAMED[family].make(*numbers)
+    try:
+        return NAMED[family].make(*numbers)
+    except CapacityError as error:
+        raise type(error)(f"{shown(name)}: {error}") from None
 
 
 def name_and_numbers(name: str) -> tuple[str, tuple[int, ...]]:

@@ -2,8 +2,8 @@
 
     python docs/_extensions/public_names.py
 
-writes docs/api as the repository shows it: each name with the first sentence of its docstring and a
-link to its source. When the site is built, the whole docstrings take the place of both.
+writes docs/api as the repository shows it: each name with the first paragraph of its docstring and
+a link to its source. When the site is built, the whole docstrings take the place of both.
 tests/test_api_pages.py compares the files with the library.
 """
 
@@ -105,7 +105,7 @@ def site_page(room: str) -> str:
 
 
 def summary(room: str, name: str) -> str:
-    """The first sentence of a docstring as Markdown, and the link to the source."""
+    """The first paragraph of a docstring as Markdown, and the link to the source."""
     value = getattr(importlib.import_module(room), name)
     documented = inspect.isclass(value) or inspect.isroutine(value)
     text = re.split(PARAGRAPH, inspect.getdoc(value) or "")[0] if documented else kind_of(value)
@@ -156,7 +156,9 @@ def setup(app: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write docs/api."""
+    """Write docs/api, and remove pages of rooms that are no more."""
+    for path in FOLDER.glob("*.md"):
+        path.unlink()
     for name, text in repository_pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
 

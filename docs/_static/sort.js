@@ -1,24 +1,25 @@
-// A click on the head of a column of a long table sorts its rows by that column, and another one in
-// the other direction. Numbers, and the first numbers of intervals, are compared as numbers.
+// A click on the head of a column, or Enter, sorts the rows of a long table by that column, and again in the
+// other direction. Numbers are compared as numbers, and empty cells come last.
 document.addEventListener("DOMContentLoaded", () => {
-  const key = (row, column) => {
-    const text = row.cells[column].textContent.trim();
-    const number = text.match(/^\[?(-?[\d,.]+)/);
-    return number ? [0, parseFloat(number[1].replace(/,/g, "")), text] : [1, 0, text];
-  };
-  const before = (a, b) => a[0] - b[0] || a[1] - b[1] || a[2].localeCompare(b[2]);
+  const text = (row, column) => row.cells[column].textContent.trim().replace(/^\[/, "").replace(/,(?=\d{3})/g, "");
+  const before = (a, b) => a.localeCompare(b, undefined, { numeric: true });
   for (const table of document.querySelectorAll("table")) {
     if (!table.tHead || !table.tBodies[0] || table.tBodies[0].rows.length < 6) continue;
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
       head.style.cursor = "pointer";
       head.title = "Sort by this column";
-      let ascending = false;
-      head.addEventListener("click", () => {
-        ascending = !ascending;
-        const rows = [...table.tBodies[0].rows].sort((a, b) =>
-          before(key(a, column), key(b, column)) * (ascending ? 1 : -1));
-        table.tBodies[0].append(...rows);
-      });
+      head.tabIndex = 0;
+      const sort = () => {
+        const ascending = head.getAttribute("aria-sort") !== "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+        const rows = [...table.tBodies[0].rows].map((row) => [text(row, column), row]);
+        rows.sort(([a], [b]) => (!a - !b) || before(a, b) * (ascending ? 1 : -1));
+        table.tBodies[0].append(...rows.map(([, row]) => row));
+      };
+      head.addEventListener("click", sort);
+      head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
     });
   }
 });

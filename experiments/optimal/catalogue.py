@@ -7,11 +7,13 @@ licences). Each is a start of the search, so that no upper end is above a publis
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from pathlib import Path
 
-from capacity.tensor import named_tensor
+from capacity.rank.reductions.relabelling import relabelling
+from capacity.tensor import named_tensor, permuted
 from capacity.tensor.known import KNOWN_RANKS, KnownTensor
-from capacity.tensor.theory.products import STRUCTURES
+from capacity.tensor.names import PAIRS
 
 SCHEMES = Path(__file__).parents[2] / "tests" / "rank" / "schemes" / "data"
 PERMINOV, PLINOPT, FLIP_CPD = "perminov-MIT", "plinopt-CeCILL-B", "structured-flip-cpd-MIT"
@@ -38,31 +40,46 @@ MATRICES = ("2x2x2", "2x2x3", "2x2x4", "2x2x5", "2x3x3", "2x3x4", "2x4x4", "3x3x
 NINE = "laderman:1,6,7,8,9,11,12,13,15"
 
 
+@cache
+def structured_products() -> dict[str, list[str]]:
+    """Names of products of structured matrices, one for each tensor, and its other names.
+
+    Two are the same tensor if they differ by the orders of modes and of indices, and by signs. The
+    name of a published scheme comes first.
+    """
+    names = [f"{left}-{right}:{n}" for n in (2, 3) for left, right in PAIRS]
+    found: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: (name[-1], scheme_of(name) is None)):
+        same = next((one for one in found if same_tensor(name, one)), None)
+        if same is None:
+            found[name] = []
+        else:
+            found[same].append(name)
+    return found
+
+
+def same_tensor(name: str, other: str) -> bool:
+    """Whether two tensors of order three differ by orders and signs alone."""
+    T, N = named_tensor(name), named_tensor(other)
+    if sorted(T.shape) != sorted(N.shape) or T.n_entries != N.n_entries:
+        return False
+    orders = itertools.permutations(range(3))
+    return any(relabelling(permuted(T, order), N) is not None for order in orders)
+
+
 def families() -> dict[str, list[str]]:
     """Names of tensors by family, in the order of the page."""
-    # X Y and its transpose have the same rank, and so have upper and lower triangular matrices, the
-    # rows and columns of which are reversed: of such products one is here
-    mirror = {"upper": "lower", "lower": "upper"}
-    pairs: list[str] = []
-    every = itertools.product(STRUCTURES, repeat=2)
-    for left, right in sorted(every, key=lambda pair: pair[0] == "general"):
-        turned = mirror.get(right, right), mirror.get(left, left)
-        again = left == "lower" or f"{turned[0]}-{turned[1]}" in pairs
-        if not again and (left, right) != ("general", "general"):
-            pairs.append(f"{left}-{right}")
-    pairs += [f"{left}-transpose" for left in STRUCTURES if left != "lower"]
     return {
         "products of matrices": [f"matrices:{sizes}" for sizes in MATRICES],
-        "products of structured matrices": [f"{pair}:{n}" for n in (2, 3) for pair in pairs],
+        "products of structured matrices": list(structured_products()),
         "parts of an algorithm": [NINE],
         "products of polynomials": [f"polynomials:{m}x{n}" for m in range(2, 6)
                                     for n in range(m, 6)],
-        "polynomials modulo x^n": [f"truncated:{n}" for n in range(2, 11)],
+        "polynomials modulo x^n": [f"truncated:{n}" for n in range(3, 11)],
         "group algebras": [*(f"groups:{n}" for n in range(2, 11)), "groups:2x2", "groups:2x4",
                            "groups:2x2x2", "groups:3x3", "symmetric:3", "dihedral:4",
                            "dihedral:5", "quaternion-group:"],
-        "other algebras": ["complex:", "quaternions:", "triangular:2", "triangular:3",
-                           "exterior:1", "exterior:2", "exterior:3"],
+        "other algebras": ["complex:", "quaternions:", "exterior:2", "exterior:3"],
         "Lie algebras": ["sl:2", "gl:2", "heisenberg:3", "heisenberg:4", "so:4", "sl:3"],
         "states of qubits": [*(f"w:{n}" for n in range(3, 7)), *(f"ghz:{n}" for n in range(3, 7)),
                              "dicke:4x2", "dicke:5x2", "dicke:6x2", "dicke:6x3"],

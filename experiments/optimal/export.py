@@ -20,12 +20,16 @@ from capacity.tensor import named_tensor
 from experiments.common.harness import committed
 from experiments.optimal.run import certificates_of
 
+# the second one is for tensors of order three
 FORMATS = (".json", ".sms", ".npz")
 
 
 def export(folder: Path, names: list[str] | None = None) -> list[Path]:
     """Write the files of some tensors, or of all, and return their paths."""
     table = committed("optimal", "tensors")
+    unknown = set(names or ()) - set(table["name"])
+    if unknown:
+        raise SystemExit(f"The catalogue has no tensor {', '.join(sorted(unknown))}.")
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for row in table[table["name"].isin(names or table["name"])].to_dict("records"):
@@ -36,7 +40,9 @@ def export(folder: Path, names: list[str] | None = None) -> list[Path]:
         tensor = named_tensor(row["name"])
         try:
             factors = factors_of(ends[1].arguments, tensor)
-            for suffix in FORMATS if tensor.order == 3 else FORMATS[::2]:
+            for suffix in FORMATS:
+                if suffix == ".sms" and tensor.order != 3:
+                    continue
                 written += write_decomposition(factors, folder / f"{base}{suffix}")
         except InvalidArgumentError as error:
             print(f"{row['name']}: {error}")

@@ -53,7 +53,7 @@ def theorem(name: str) -> tuple[int, bool] | None:
     for equal, other in ((n, p), (p, n)):
         if m == equal and other >= equal >= 3:
             best = max(best, 2 * other * equal + 2 * equal - other - 2)
-    return max(best, {(2, 2, 3): 11, (2, 2, 4): 14}.get((n, m, p), 0)), True
+    return max(best, {(2, 2, 3): 11, (2, 2, 4): 14, (2, 2, 5): 17}.get((n, m, p), 0)), True
 
 
 def named(name: str) -> tuple[tuple[int, ...], Iterator[tuple[tuple[int, ...], int]]]:

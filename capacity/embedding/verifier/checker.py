@@ -49,7 +49,7 @@ def verify_dimension(
     Returns
     -------
     Verdict
-        Either `proved`, or with the `reason` why not; `cited` names the theorems that ranks rest on.
+        Either `proved`, or with the `reason` why not. `cited` has the theorems that ranks rest on.
 
     Raises
     ------

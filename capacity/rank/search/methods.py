@@ -153,6 +153,24 @@ def chosen(methods: Iterable[str | Method] | None) -> Sequence[Method]:
     return (*mine, *dict.fromkeys(others))
 
 
+def uncited(methods: Iterable[str | Method] | None) -> Sequence[Method]:
+    """Return the chosen methods whose arguments rest on no published theorem.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If methods are named, and one of them rests on a theorem; and as `chosen`.
+    """
+    every = chosen(methods)
+    cite = [one.name for one in every if one.cites]
+    if methods is not None and cite:
+        raise InvalidArgumentError(
+            f"Without citations, no method may rest on published theorems; got {', '.join(cite)}. "
+            "Omit the method, or allow citations."
+        )
+    return [one for one in every if not one.cites]
+
+
 def _known(name: object) -> str:
     names = [one.name for one in METHODS]
     # a word of a longer name is nearest to it

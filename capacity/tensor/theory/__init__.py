@@ -6,7 +6,8 @@ constants, that computing the map takes (V. Strassen, Vermeidung von Divisionen,
 M. Clausen, M. A. Shokrollahi, Algebraic Complexity Theory, 1997, chapter 14). `KNOWN_RANKS` has the
 ranks that are known, and `named_tensor` a name for each.
 
-`products` has bilinear maps of matrices and polynomials, `algebras` associative and Lie algebras,
-`groups` the tables of finite groups, and `states` quantum states and multilinear forms, of any
-order. None is drawn at random; `capacity.testing` draws.
+`products` has bilinear maps of matrices and polynomials, `algebras` associative algebras,
+`lie_algebras` these and the exterior algebra, `groups` the tables of finite groups, and `states`
+quantum states and multilinear forms, of any order. None is drawn at random; `capacity.testing`
+draws.
 """

@@ -1,4 +1,4 @@
-"""Algebras of finite dimension by their structure constants: associative ones, and Lie algebras."""
+"""Associative algebras of finite dimension by their structure constants."""
 
 from __future__ import annotations
 

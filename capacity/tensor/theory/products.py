@@ -109,8 +109,9 @@ def structured_product(left: str, right: str, n: int) -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (p, q, r)
-        For p and q free entries, on and above the diagonal and numbered by rows, and r = n^2, or
-        n (n + 1) / 2 for 'transpose', entries of the product.
+        For p and q free entries, numbered by rows, and r = n^2 entries of the product, or
+        n (n + 1) / 2 for 'transpose'. Of a symmetric or skew-symmetric matrix those above the
+        diagonal are free.
 
     Raises
     ------

@@ -13,15 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.errors import CertificateError, InvalidTypeError
+from capacity.database import Database
+from capacity.embedding import dimension, verify_dimension
+from capacity.errors import CertificateError, InvalidArgumentError, InvalidTypeError
 from capacity.rank import (
     Certificate,
+    Method,
     Published,
     View,
     effective_rank_interval,
     rank_interval,
     verify,
 )
+from capacity.rank.lower.published import published_bounds
 from capacity.rank.reductions import relabelling as module
 from capacity.rank.reductions.relabelling import relabelling
 from capacity.rank.verifier.procedures.theorems import THEOREMS, named, published
@@ -43,6 +47,9 @@ NAMES = {
     "matrices:2x4x4": 23, "matrices:3x3x4": 24, "matrices:4x4x4": 34, "quaternions:": 8,
     "permanent:4": 8, "determinant:4": 12,
 }  # fmt: skip
+
+
+NO_THEOREM = "there is no published theorem about a tensor of this name"
 
 
 def turned(tensor: SparseTensor, seed: int) -> SparseTensor:
@@ -83,7 +90,7 @@ def test_without_citations_no_proof_rests_on_a_theorem() -> None:
     small = from_dense(np.random.default_rng(0).integers(-3, 4, (2, 3, 3)))
     cites = rank_interval(small, methods=["maximal rank of the format"])
     assert cites.cited == ("Ja'Ja' 1979",)
-    assert rank_interval(small, methods=["maximal rank of the format"], cited=False).cited == ()
+    assert rank_interval(small, cited=False).cited == ()
 
 
 def test_the_effective_rank_needs_observed_fibers() -> None:
@@ -121,8 +128,11 @@ def test_a_part_of_a_tensor_has_the_bound_of_the_named_one() -> None:
         ({"name": "matrices:2x2x4"}, "the theorem's bound is 14"),
         ({"name": "matrices:2x2x4", "value": 14}, "the sub-tensor isn't matrices:2x2x4"),
         ({"value": 12}, "the theorem's bound is 11"),
-        ({"name": "matrices:1x2x3"}, "there is no published theorem about a tensor of this name"),
-        ({"name": "nothing at all"}, "there is no published theorem about a tensor of this name"),
+        ({"name": "matrices:1x2x3"}, NO_THEOREM),
+        ({"name": "groups:-5", "value": -8}, NO_THEOREM),
+        ({"name": "groups:0", "value": -1}, NO_THEOREM),
+        ({"name": "w:999999999", "value": 999999999}, NO_THEOREM),
+        ({"name": "nothing at all"}, NO_THEOREM),
         ({"name": "x" * 10**6}, "`name` of an argument must be a short text"),
         ({"name": 3}, "`name` of an argument must be a short text"),
     ],
@@ -178,9 +188,51 @@ def test_no_theorem_contradicts_a_decomposition_or_another_table() -> None:
         if m == 2:
             enough = min(enough, math.ceil((3 * n * p + max(n, p)) / 2))
         assert bound is None or bound[1].value <= enough, (n, m, p)
-        assert (None if bound is None else bound[1].value) == (
-            (theorem(f"matrices:{n}x{m}x{p}") or (None,))[0]
-        )
+
+
+def test_both_tables_of_theorems_are_one() -> None:
+    names = [f"matrices:{'x'.join(map(str, sizes))}"
+             for sizes in itertools.product(range(1, 6), repeat=3)]  # fmt: skip
+    names += [f"groups:{n}" for n in range(1, 31)] + [f"w:{n}" for n in range(2, 11)]
+    names += ["quaternions:", "determinant:4", "permanent:4", "determinant:3", "groups:2x2"]
+    for name in names:
+        bound = published(name)
+        assert (None if bound is None else (bound[1].value, bound[1].complex)) == theorem(name)
+
+
+def test_a_certificate_about_modes_taken_together_cites_a_theorem() -> None:
+    # the outer product of matrices of 2 x 2 and a vector: of order four, and one mode joins another
+    T = np.multiply.outer(named_tensor("matrices:2x2x2").to_numpy(), [0, 1])
+    tensor = from_dense(T)
+    found = rank_interval(tensor, methods=["published theorem"])
+    assert (found.lower, found.cited) == (7, ("Bläser 1999",))
+    lower = found.certificates.lower
+    assert lower.groups != ()
+    assert verify(lower, tensor).proved
+    assert second_checker(lower, tensor)
+    assert not verify(replace(lower, groups=()), tensor).proved
+
+
+def test_a_method_from_outside_that_cites_has_to_declare_it() -> None:
+    tensor = named_tensor("matrices:2x2x3")
+    hidden = Method("hidden", published_bounds, sides=("lower",))
+    assert rank_interval(tensor, methods=[hidden]).lower == 11
+    with pytest.raises(InvalidArgumentError, match=r"must have `cites=True`; hidden hasn't"):
+        rank_interval(tensor, methods=[hidden], cited=False)
+    with pytest.raises(InvalidArgumentError, match="no method may rest on published theorems"):
+        rank_interval(tensor, methods=["published theorem"], cited=False)
+
+
+def test_a_dimension_is_not_proved_by_a_theorem_if_none_may_be_cited() -> None:
+    rows = named_tensor("matrices:2x2x3").indices.tolist()
+    db = Database.from_triples([[f"{mode}{i}" for mode, i in zip("spo", row, strict=True)]
+                                for row in rows])  # fmt: skip
+    found = dimension(db, "CP", shared=False, task="exact", witness=False)
+    assert found.necessary == 11
+    verdict = verify_dimension(found, db)
+    assert (verdict.proved, verdict.cited) == (True, ("Alekseyev 1985",))
+    refused = verify_dimension(found, db, cited=False)
+    assert "it rests on a published theorem (Alekseyev 1985)" in str(refused.reason)
 
 
 def test_every_theorem_has_its_tensor() -> None:

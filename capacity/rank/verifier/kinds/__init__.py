@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from typing import get_args
 
 from capacity.checks import require_choice, shown
 from capacity.errors import InvalidArgumentError
-from capacity.rank.verifier.argument import Form
-from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.argument import Argument, Form
+from capacity.rank.verifier.kind import Kind, sources_of
 
 RESERVED = {"kind", "subjects", "predicates", "objects", "indices", "bases"}
 # keys are the names of the kinds in JSON
@@ -109,6 +110,12 @@ def unregister_kind(name: str) -> Kind:
     >>> register_kind(pencils)
     """
     return KINDS.pop(require_choice("A kind of argument", name, sorted(KINDS)))
+
+
+def cited_by(arguments: Sequence[Argument]) -> tuple[str, ...]:
+    """Return who published the theorems that arguments of registered kinds rest on."""
+    kinds = {kind.argument: kind for kind in KINDS.values()}
+    return sources_of(arguments, [kinds[type(argument)] for argument in arguments])
 
 
 for _module in pkgutil.iter_modules(__path__):

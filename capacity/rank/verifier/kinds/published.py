@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity.exact.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
-from capacity.rank.verifier.entries import Entries, require
+from capacity.rank.verifier.entries import Entries, Refuted, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.theorems import published
 from capacity.rank.verifier.view import UNOBSERVED, view_tensor
@@ -44,17 +44,18 @@ def check_published(argument: Published, entries: Entries) -> Touched:
     """
     found = published(argument.name)
     if found is None:
-        require(False, "there is no published theorem about a tensor of this name")
-    else:
-        shape, bound = found
-        require(argument.value == bound.value, f"the theorem's bound is {bound.value}")
-        tensor, known = view_tensor(argument.view, entries)
-        require(known.all(), UNOBSERVED)
-        # the shape comes first: a tensor of this name might not fit into memory
-        same = tensor.shape == shape and np.array_equal(
-            tensor, named_tensor(argument.name).to_numpy()
-        )
-        require(same, f"the sub-tensor isn't {argument.name}")
+        raise Refuted("there is no published theorem about a tensor of this name")
+    shape, bound = found
+    require(argument.value == bound.value, f"the theorem's bound is {bound.value}")
+    tensor, known = view_tensor(argument.view, entries)
+    require(known.all(), UNOBSERVED)
+    # the shape comes first: a tensor of this name might not fit into memory
+    require(tensor.shape == shape, f"the sub-tensor isn't {argument.name}")
+    named = named_tensor(argument.name)
+    same = np.count_nonzero(tensor) == named.n_entries and np.array_equal(
+        tensor[tuple(named.indices.T)], named.values
+    )
+    require(same, f"the sub-tensor isn't {argument.name}")
     return argument.view.indices
 
 

@@ -12,6 +12,7 @@ n x m times m x p       n m + m p + n - m + p - 3; n, m, p >= 2   any     Bläse
 n x m times m x n       2 m n + 2 n - m - 2; m >= n >= 3          any     Bläser 2003
 2 x 2 times 2 x 3       11                                        any     Alekseyev 1985
 2 x 2 times 2 x 4       14                                        any     Alekseev, Smirnov 2013
+2 x 2 times 2 x 5       17                                        any     Alekseev 2014
 group algebra of Z/n    2 n - 1 - floor(n / 2)                    R       Winograd 1977
 quaternions             8                                         R       de Groote 1975
 W state of n qubits     n                                         C       Chen et al. 2010
@@ -20,13 +21,15 @@ permanent 4 x 4         8                                         C       Han, J
 ======================  ========================================  ======  ==========================
 
 2 x 2 times 2 x 5 has rank 18, and 2 x 2 times 2 x 6 rank 21, over F_2 (Hopcroft, Kerr 1971). That
-is no bound over other fields, and neither is in this table.
+is no bound over other fields, and neither is in this table. Alder and Strassen's theorem has the
+same bound for group algebras, whose dimension `AlderStrassen` limits.
 
 References
 ----------
 * V. B. Alekseyev, On the complexity of some algorithms of matrix multiplication, J. Algorithms 6,
   1985; V. B. Alekseev, A. V. Smirnov, On the exact and approximate bilinear complexities of
-  multiplication of 4 x 2 and 2 x 2 matrices, Proc. Steklov Inst. Math. 282, 2013.
+  multiplication of 4 x 2 and 2 x 2 matrices, Proc. Steklov Inst. Math. 282, 2013; V. B. Alekseev,
+  On bilinear complexity of multiplying 5 x 2 matrix by 2 x 2 matrix, Kazan University 156, 2014.
 * M. Bläser, Lower bounds for the multiplicative complexity of matrix multiplication, Computational
   Complexity 8, 1999; On the complexity of the multiplication of matrices of small formats, J.
   Complexity 19, 2003.
@@ -50,6 +53,7 @@ from math import isqrt, prod
 from typing import NamedTuple
 
 from capacity.errors import InvalidArgumentError
+from capacity.tensor.coordinates import LARGEST_ORDER
 from capacity.tensor.names import name_and_numbers
 
 
@@ -110,6 +114,8 @@ def _bounds_of_matrices(*sizes: int) -> Iterator[Bound]:
         yield Bound(11, "Alekseyev 1985", True)
     if sorted(sizes) == [2, 2, 4]:
         yield Bound(14, "Alekseev, Smirnov 2013", True)
+    if sorted(sizes) == [2, 2, 5]:
+        yield Bound(17, "Alekseev 2014", True)
 
 
 def _shape_of_matrices(n: int, m: int, p: int) -> tuple[int, ...]:
@@ -122,7 +128,7 @@ def _cyclic_groups(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _bounds_of_groups(*orders: int) -> Iterator[Bound]:
-    if len(orders) == 1:
+    if len(orders) == 1 and orders[0] >= 1:
         yield Bound(2 * orders[0] - 1 - orders[0] // 2, "Winograd 1977", False)
 
 
@@ -131,12 +137,13 @@ def _shape_of_groups(*orders: int) -> tuple[int, ...]:
 
 
 def _qubits(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    if {*shape} == {2}:
+    if {*shape} == {2} and len(shape) >= 2:
         yield (len(shape),)
 
 
 def _bounds_of_w(n: int) -> Iterator[Bound]:
-    yield Bound(n, "Chen et al. 2010", True)
+    if 2 <= n <= LARGEST_ORDER:
+        yield Bound(n, "Chen et al. 2010", True)
 
 
 def _shape_of_w(n: int) -> tuple[int, ...]:
@@ -179,13 +186,13 @@ def published(name: str) -> tuple[tuple[int, ...], Bound] | None:
     Returns
     -------
     tuple of int, Bound
-        None if there is no such tensor, or no theorem about it.
+        None if there is no such tensor, or no theorem about it. A shape may be larger than memory.
 
     Examples
     --------
     >>> published("matrices:3x3x3")
     ((9, 9, 9), Bound(value=19, source='Bläser 2003', complex=True))
-    >>> published("matrices:1x3x3") is None
+    >>> published("matrices:1x3x3") is published("groups:-5") is published("w:999999") is None
     True
     """
     try:

@@ -54,7 +54,7 @@ def remainders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Decompose the core if it is the product of an algebra of ideals of known kinds."""
     if not problem.algebras:
         return
-    algebra = problem.algebras[0]
+    algebra, n_entries = problem.algebras[0], np.count_nonzero(problem.core.tensor)
     ideals = Ideal.of(algebra).direct_factors()
     generated: list[tuple[flint.fmpq_mat, flint.fmpq_poly]] = []
     others: list[Forms] = []
@@ -66,6 +66,9 @@ def remainders(problem: Problem, goal: Goal) -> Iterable[Finding]:
             powers, f = by_powers
             generated.append((ideal.coordinates * powers, f))
             continue
+        if len(ideals) == 1 and ideal.dimension > 4 and n_entries == ideal.dimension**1.5:
+            # matrices in their own bases are left to the searches of the whole
+            return
         forms = _forms_of_matrices(ideal, goal, products) or forms_of_quaternions(ideal)
         if forms is None and len(ideals) > 1 and ideal.dimension <= MOST_SEARCHED:
             forms = _searched(ideal.products, goal)

@@ -23,6 +23,13 @@ IMAGE: dict[str, Any] = {
                                      "intermediate_size")},
     "image_size": 16, "patch_size": 4,
 }  # fmt: skip
+# experts, latent keys and values, and an index of four tokens for each row
+LATENT: dict[str, Any] = {
+    **WIDE, "num_key_value_heads": 4, "head_dim": 8, "q_lora_rank": 16, "kv_lora_rank": 16,
+    "qk_rope_head_dim": 4, "qk_nope_head_dim": 8, "v_head_dim": 8, "moe_intermediate_size": 16,
+    "n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
+    "index_topk": 4, "index_head_dim": 8, "index_n_heads": 2,
+}  # fmt: skip
 TWO: dict[str, Any] = {
     "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
     "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, **TEXT,
@@ -74,6 +81,8 @@ FAMILIES = {
     "StarCoder2": Family("Starcoder2Model", GROUPS),
     "GPT-OSS": Family("GptOssModel", {**GROUPED, "num_local_experts": 3, "num_experts_per_tok": 2,
                                       "sliding_window": 6}),
+    "DeepSeek-V3.2": Family("DeepseekV32Model", {**LATENT, "first_k_dense_replace": 1}),
+    "GLM-MoE-DSA": Family("GlmMoeDsaModel", {**LATENT, "first_k_dense_replace": 1}),
     "T5": Family("T5Model", {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
                              "decoder_start_token_id": 0, **TEXT},
                  ("encoder", "decoder", "cross"), "two texts"),

@@ -25,6 +25,7 @@ from capacity.transformer.activations.records.validation import (
     random_vector,
     require_affordable_attention,
 )
+from capacity.transformer.activations.untouched import generator_of, require_same_model
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class Run:
         keep: Callable[[int, LayerActivations], None],
     ) -> None:
         self.source, self.plan = type(model).__name__, plan
-        self._body, stack = body_of(model, plan.part)
+        self._body, self._stack = body_of(model, plan.part)
         self._given = checked_inputs(given, self._body, self.source)
         self._keep = keep
-        self._require_affordable(stack.config)
-        self._recorder = Recorder(self._body, stack, across=plan.part == "cross")
+        self._require_affordable(self._stack.config)
+        self._recorder = Recorder(self._body, self._stack, across=plan.part == "cross")
         self._of_keys: Tensor | None = None
         self._mask = torch.empty(0)
         # of each mask of the model, which layers share: it, whether it is causal, and a window
@@ -67,9 +68,16 @@ class Run:
 
     def run(self) -> None:
         """Run the model; its layers are kept on the way."""
-        record = self._recorder.recording(self._assemble, follow=self.plan.whole)
-        with shared_change(self._body.modules(), "training", value=False), record:
-            self._body(**self._given)
+        device = next((p.device for p in self._body.parameters()), torch.device("cpu"))
+        state = generator_of(device).get_state()
+        with shared_change(self._body.modules(), "training", value=False):
+            with self._recorder.recording(self._assemble, follow=self.plan.whole):
+                self._body(**self._given)
+            self._require_attention()
+            require_same_model(self._body, self._stack, self._given, self._recorder.last,
+                               self._mask, state, self.source, self.plan.check)  # fmt: skip
+
+    def _require_attention(self) -> None:
         n_layers = self._recorder.n_layers
         if not n_layers:
             raise InvalidArgumentError(

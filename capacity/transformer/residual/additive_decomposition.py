@@ -26,6 +26,7 @@ from torch import Tensor
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.records.cache import ActivationCache, Mapped, Normed, Written
+from capacity.transformer.activations.records.validation import SAME, apart
 
 TERMS = ("input", "heads", "feed_forward", "constant")
 INPUT, HEADS, FEED_FORWARD, CONSTANT = range(4)
@@ -127,14 +128,11 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
 
 
 def _require_sum(split: AdditiveDecomposition, last: Tensor, source: str) -> None:
-    real = split.mask[..., None]
-    off = float(((split.embeddings[-1] - last) * real).abs().max())
-    size = float((last * real).abs().max()) + torch.finfo(last.dtype).tiny
-    # norms compute in float32, whatever their model does
-    if not off <= 1e4 * torch.finfo(torch.float32).eps * size:
+    off = apart(split.embeddings[-1], last, split.mask)
+    if not off <= SAME:
         raise InvalidArgumentError(
             f"The terms must sum to the model's last embeddings; in {source} they differ by "
-            f"{off / size:.1g} of their size. Something changes the residual stream that can't be "
+            f"{off:.1g} of their size. Something changes the residual stream that can't be "
             "followed: remove hooks, and compare model(...) before and after."
         )
 

@@ -186,6 +186,19 @@ def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
     return given if isinstance(given, Tensor) and given.is_floating_point() else None
 
 
+def has_hooks(model: nn.Module) -> bool:
+    """Return whether hooks that others have registered may change what a model computes."""
+    hooks = (h for m in model.modules() for h in (*m._forward_hooks.values(),
+                                                  *m._forward_pre_hooks.values()))  # fmt: skip
+    # those of transformers keep hidden states, and change nothing
+    return any(not str(getattr(h, "__module__", "")).startswith("transformers.") for h in hooks)
+
+
+def last_of(output: Any) -> Tensor:
+    """Last embeddings among what a stack of layers returns."""
+    return output if isinstance(output, Tensor) else output[0]
+
+
 def layers_of(stack: nn.Module) -> Iterator[nn.Module]:
     """Elements of the outermost lists of modules."""
     for child in stack.children():

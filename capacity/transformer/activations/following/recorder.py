@@ -21,7 +21,12 @@ from capacity.transformer.activations.following.attention_calls import (
     AttentionCall,
     heard_attention,
 )
-from capacity.transformer.activations.following.modules import bias_of, is_linear, weight_of
+from capacity.transformer.activations.following.modules import (
+    bias_of,
+    is_linear,
+    last_of,
+    weight_of,
+)
 from capacity.transformer.activations.following.stream import StreamFollower, unfollowed
 from capacity.transformer.activations.records.cache import LayerActivations
 
@@ -203,7 +208,7 @@ class Recorder:
 
     def _end(self, _: nn.Module, __: Any, output: Any) -> None:
         if self.stream.is_running():
-            self.last = output if isinstance(output, Tensor) else output[0]
+            self.last = last_of(output)
 
     def _remember(self, _: nn.Module, __: Any, *rest: Any) -> None:
         # hooks of other threads' runs may lack keywords

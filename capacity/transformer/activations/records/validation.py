@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from capacity.checks import require_choice
@@ -359,6 +359,19 @@ def _is_above(pattern: Tensor, *, whole: bool) -> bool:
     rows = _some(n)
     tokens = torch.arange(n, device=pattern.device)
     return bool((pattern[..., rows, :] * (tokens > tokens[rows, None])).any())
+
+
+# norms compute in float32, whatever their model does
+SAME = 1e4 * torch.finfo(torch.float32).eps
+
+
+def apart(
+    found: Float[Tensor, "batch n d"], expected: Float[Tensor, "batch n d"], mask: Tensor
+) -> float:
+    """Largest difference between embeddings of tokens, as a share of the largest number in them."""
+    real = mask[..., None]
+    size = float((expected * real).abs().max()) + torch.finfo(expected.dtype).tiny
+    return float(((found - expected) * real).abs().max()) / size
 
 
 def largest(x: Tensor) -> float:

@@ -38,7 +38,8 @@ which writes this page; the tests hold it to what they find (transformers {versi
   to 1, A V is the heads' output and z W_O + b what they write, entry by entry; effective attention
   has the same output.
 * **Identifiability**: ranks, nullities and unique rows of every head.
-* **Decomposition**: last embeddings are the sum of the four terms, to rounding.
+* **Decomposition**: last embeddings are the sum of the four terms (of five where there are
+  *mixers*), to rounding.
 
 | family | pattern | identifiability | decomposition | notes |
 |---|---|---|---|---|
@@ -47,8 +48,9 @@ FOOT = """
 Where the decomposition isn't computed, the first two columns are still true. A *window* is a layer
 whose tokens attend to some of the others alone: in causal mode rows are projected onto the values
 that they may attend to. A *sink* takes weight from a row, and counts as one more column with values
-of 0. Where *logits aren't scale q k* (biases of positions, caps) `p4_excess` is missing, for it
-assumes logits of rank d_head_qk.
+of 0. *Mixers* are sublayers of hybrids that mix tokens without attention (Mamba, gated linear
+attention, short convolutions): they are a term of their own. Where *logits aren't scale q k*
+(biases of positions, caps) `p4_excess` is missing, for it assumes logits of rank d_head_qk.
 """
 
 
@@ -86,6 +88,8 @@ def _row(name: str, part: Any) -> list[str]:
 def _remarks(captured: ActivationCache) -> Iterator[str]:
     if captured.causal:
         yield "causal"
+    if any(getattr(step, "term", "") == "mixers" for step in captured.steps):
+        yield "mixers"
     if any(layer.seen is not None for layer in captured.layers):
         yield "windows"
     if any(layer.sink is not None for layer in captured.layers):

@@ -126,9 +126,11 @@ def test_the_terms_sum_to_the_models_embeddings(name: str, part: Any, dtype: tor
     told = told_by(model, inputs, part)
     split, last = decompose(captured), told[0]
     assert (split.embeddings[-1] - last).abs().max() <= SLACK * last.abs().max()
-    assert len(split.embeddings) == len(told.hidden_states) == captured.n_layers + 1
+    # hybrids have layers without attention, and two attentions of LongCat-Flash are two layers
+    stages = split.embeddings[:: 2 if name == "LongCat-Flash" else 1]
+    assert len(stages) == len(told.hidden_states)
     # hidden states of these two lack the norm after the last layer
-    compared = split.embeddings[: -1 if name in ("ViT", "CLIP, text") else None]
+    compared = stages[: -1 if name in ("ViT", "CLIP, text") else None]
     for ours, theirs in zip(compared, told.hidden_states, strict=False):
         assert (ours - theirs).abs().max() <= SLACK * theirs.abs().max()
     h = split.terms[-1, HEADS]

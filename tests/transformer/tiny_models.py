@@ -30,6 +30,10 @@ LATENT: dict[str, Any] = {
     "n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
     "index_topk": 4, "index_head_dim": 8, "index_n_heads": 2,
 }  # fmt: skip
+MAMBA: dict[str, Any] = {
+    "mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_expand": 2,
+    "mamba_n_groups": 1, "mamba_chunk_size": 8,
+}  # fmt: skip
 TWO: dict[str, Any] = {
     "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
     "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, **TEXT,
@@ -83,6 +87,33 @@ FAMILIES = {
                                       "sliding_window": 6}),
     "DeepSeek-V3.2": Family("DeepseekV32Model", {**LATENT, "first_k_dense_replace": 1}),
     "GLM-MoE-DSA": Family("GlmMoeDsaModel", {**LATENT, "first_k_dense_replace": 1}),
+    "Jamba": Family("JambaModel", {
+        **GROUPED, "num_hidden_layers": 4, "attn_layer_period": 4, "attn_layer_offset": 2,
+        "num_experts": 3, "num_experts_per_tok": 2, "expert_layer_period": 2,
+        "expert_layer_offset": 1, "use_mamba_kernels": False, "mamba_dt_rank": 4,
+        "mamba_d_state": 8}),
+    "LFM2": Family("Lfm2Model", {
+        **GROUPED, "num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"],
+        "conv_L_cache": 3, "block_auto_adjust_ff_dim": False}),
+    "Nemotron-H": Family("NemotronHModel", {
+        **GROUPED, "num_hidden_layers": 4, "use_mamba_kernels": False, "mamba_num_heads": 4,
+        "layers_block_type": ["mamba", "moe", "attention", "mlp"], "mamba_head_dim": 16,
+        "ssm_state_size": 8, "n_groups": 1, "chunk_size": 8, "n_routed_experts": 4,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 16, "n_group": 1, "topk_group": 1,
+        "moe_shared_expert_intermediate_size": 16}),
+    "Granite 4": Family("GraniteMoeHybridModel", {
+        **GROUPED, **MAMBA, "num_hidden_layers": 3, "layer_types": ["mamba", "attention", "mamba"],
+        "num_local_experts": 3, "num_experts_per_tok": 2, "shared_intermediate_size": 32,
+        "residual_multiplier": 0.5}),
+    "Falcon-H1": Family("FalconH1Model", {**GROUPED, **MAMBA, "mamba_d_ssm": 64,
+                                          "ssm_out_multiplier": 0.5}),
+    "OLMo hybrid": Family("OlmoHybridModel", {
+        **WIDE, "num_hidden_layers": 3, "linear_num_key_heads": 2, "linear_num_value_heads": 2,
+        "linear_key_head_dim": 8, "linear_value_head_dim": 8, "num_key_value_heads": 4,
+        "layer_types": ["linear_attention", "full_attention", "linear_attention"]}),
+    "LongCat-Flash": Family("LongcatFlashModel", {
+        **LATENT, "head_dim": 4, "num_hidden_layers": 4, "num_layers": 2, "ffn_hidden_size": 48,
+        "expert_ffn_hidden_size": 16, "moe_topk": 2, "zero_expert_num": 1}),
     "T5": Family("T5Model", {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
                              "decoder_start_token_id": 0, **TEXT},
                  ("encoder", "decoder", "cross"), "two texts"),

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
+from capacity.transformer.activations.following.layer_count import require_attending
 from capacity.transformer.activations.following.modules import product_of
 from capacity.transformer.activations.following.recorder import Heads, Recorder
 from capacity.transformer.activations.following.steps import steps_of
@@ -78,18 +79,19 @@ class Run:
                                self._mask, state, self.source, self.plan.check)  # fmt: skip
 
     def _require_attention(self) -> None:
-        n_layers = self._recorder.n_layers
-        if not n_layers:
+        attending = self._recorder.count.attending
+        if not attending:
             raise InvalidArgumentError(
                 "A model's attention must go through the AttentionInterface of transformers; none "
                 f"of {self.source} does (GPT-Neo, GPT-J, BLOOM, Falcon and DeBERTa have code of "
                 "their own). Capture its patterns and values by hooks, and give them to "
                 "capacity.transformer.from_tensors."
             )
-        require_within("layers", self.plan.layers, n_layers)
+        require_attending("`layers`", self.plan.layers or (), attending)
 
     def cache(self, layers: list[LayerActivations]) -> ActivationCache:
         """Cache of layers that were kept."""
+        attending = self._recorder.count.attending
         first, steps, why, last = layers[0].z.new_zeros(*self._mask.shape, 0), (), None, None
         if self.plan.part in ("decoder", "cross"):
             why = (
@@ -100,15 +102,18 @@ class Run:
         elif self.plan.whole:
             try:
                 follower, last = self._recorder.stream, self._recorder.last
-                first, steps = steps_of(last, follower, layers, self.source)
+                first, steps = steps_of(last, follower, layers, attending, self.source)
                 last = last.view(*self._mask.shape, -1)
             except InvalidArgumentError as error:
                 # the other analyses don't need the stream
                 why, last = str(error), None
+        numbers = self.plan.layers
+        if numbers is None and attending != list(range(len(attending))):
+            numbers = tuple(attending)
         causal = all(causal for _, causal, _ in self._masks.values())
         return ActivationCache(tuple(layers), self._mask, causal, first, steps, self.source,
                                self._of_keys, why, last,
-                               (self.plan.layers, self.plan.heads))  # fmt: skip
+                               (numbers, self.plan.heads))  # fmt: skip
 
     def _require_affordable(self, config: Any) -> None:
         name = "decoder_input_ids" if self.plan.part == "decoder" else "input_ids"

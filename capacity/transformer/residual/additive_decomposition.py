@@ -10,6 +10,9 @@ the recorded steps updates the four:
 * a norm maps every term u to g u / s, and adds - g m / s + b to c;
 * a linear map applies to every term, and its bias is added to c.
 
+Hybrids have a fifth term of what else mixes tokens, such as Mamba: *mixers*, which follow the same
+rules as heads.
+
 This holds for norms after sublayers (BERT), before them (GPT-2), on their outputs (OLMo 2), and
 without means (RMSNorm), where c is 0 if there are no biases.
 """
@@ -29,33 +32,38 @@ from capacity.transformer.activations.records.cache import ActivationCache, Mapp
 from capacity.transformer.activations.records.validation import SAME, apart
 
 TERMS = ("input", "heads", "feed_forward", "constant")
-INPUT, HEADS, FEED_FORWARD, CONSTANT = range(4)
+OF_HYBRIDS = (*TERMS, "mixers")
+INPUT, HEADS, FEED_FORWARD, CONSTANT, MIXERS = range(5)
 
 
 @briefly_shown
 @dataclass(frozen=True, eq=False)
 class AdditiveDecomposition:
-    """Four terms of every embedding, before the first layer and after each.
+    """Terms of every embedding, before the first layer and after each.
 
     Attributes
     ----------
     terms : (n_layers + 1, 4, batch, n, d_model)
-        Terms in the order of `TERMS`. ``terms[0]`` is the input of layer 0, ``terms[l + 1]`` the
-        output of layer l. The norm that follows the last layer of GPT-2 and Llama belongs to that
-        layer, as in Hugging Face's hidden states.
+        Terms in the order of `names`; five of them in hybrids. ``terms[0]`` is the input of layer
+        0, ``terms[l + 1]`` the output of layer l, whether it has attention or not. The norm that
+        follows the last layer of GPT-2 and Llama belongs to that layer, as in Hugging Face's hidden
+        states (but for images: those of ViT, DeiT, SigLIP and DINOv2 lack it).
     mask : (batch, n) bool
         True for tokens; numbers at padding have no meaning.
+    names : tuple of str
+        Names of the terms: input, heads, feed_forward, constant, and in hybrids mixers.
     """
 
-    terms: Float[Tensor, "stages 4 batch n d_model"]
+    terms: Float[Tensor, "stages terms batch n d_model"]
     mask: Bool[Tensor, "batch n"]
+    names: tuple[str, ...] = TERMS
 
     @cached_property
     def embeddings(self) -> Float[Tensor, "stages batch n d_model"]:
         """Embeddings e, the sums of the terms."""
         return self.terms.sum(dim=1)
 
-    def importance(self) -> Float[Tensor, "stages 4 batch n"]:
+    def importance(self) -> Float[Tensor, "stages terms batch n"]:
         """Importance mu(e, u) = e . u / |e|^2 of each term u (equation 6); sums to 1 over terms."""
         e = self.embeddings
         return torch.einsum("lbnd,lubnd->lubn", e, self.terms) / e.square().sum(-1)[:, None]
@@ -83,7 +91,7 @@ class AdditiveDecomposition:
 
 @torch.no_grad()
 def decompose(captured: ActivationCache) -> AdditiveDecomposition:
-    """Split every embedding into its four terms.
+    """Split every embedding into its terms.
 
     Parameters
     ----------
@@ -113,15 +121,17 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     True
     """
     captured.require_steps()
-    terms = captured.start.new_zeros(len(TERMS), *captured.start.shape)
+    has_mixers = any(isinstance(s, Written) and s.term == "mixers" for s in captured.steps)
+    names = OF_HYBRIDS if has_mixers else TERMS
+    terms = captured.start.new_zeros(len(names), *captured.start.shape)
     terms[INPUT] = captured.start
     stages = []
     for step in captured.steps:
-        if step.layer is not None and step.layer >= len(stages):
+        while step.layer is not None and step.layer >= len(stages):
             stages.append(terms.clone())
         terms = _applied(step, terms)
     stages.append(terms)
-    split = AdditiveDecomposition(torch.stack(stages), captured.mask)
+    split = AdditiveDecomposition(torch.stack(stages), captured.mask, names)
     if captured.last is not None:
         _require_sum(split, captured.last, captured.source)
     return split
@@ -141,7 +151,7 @@ def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:
     if isinstance(step, Written):
         gain, constant = step.gain, step.constant()
         added = step.output if isinstance(gain, float) and gain == 1 else gain * step.output
-        terms[HEADS if step.term == "heads" else FEED_FORWARD] += added
+        terms[OF_HYBRIDS.index(step.term)] += added
         if constant is not None:
             terms[CONSTANT] += constant
         return terms
@@ -189,7 +199,7 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
     bounds: list[int] = []
     closed, is_open = 0, False
     for step in captured.steps:
-        if step.layer is not None and step.layer >= len(bounds):
+        while step.layer is not None and step.layer >= len(bounds):
             bounds.append(closed + is_open)
         if isinstance(step, Normed):
             closed += is_open + (step.mean is not None)

@@ -248,13 +248,18 @@ def _interface() -> Callable[..., Any]:
 
 
 def _fitted(
-    function: Callable[..., Any], module: nn.Module, q: Tensor, k: Tensor, v: Tensor,
-    mask: Tensor | None, **given: Any,
-) -> Any:  # fmt: skip
+    function: Callable[..., Any],
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    **given: Any,
+) -> Any:
     """Call an attention with a mask whose numbers float32 has, too."""
-    if mask is not None and mask.dtype == torch.float64:
-        mask = mask.clamp_min(_LEAST)
-    return function(module, q, k, v, mask, **given)
+    if attention_mask is not None and attention_mask.dtype == torch.float64:
+        attention_mask = attention_mask.clamp_min(_LEAST)
+    return function(module, query, key, value, attention_mask, **given)
 
 
 def _attend(

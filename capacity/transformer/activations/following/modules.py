@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
 from torch.utils.weak import TensorWeakRef
 
 from capacity.transformer.activations.records.cache import Normed
@@ -200,9 +201,39 @@ def last_of(output: Any) -> Tensor:
 
 
 def layers_of(stack: nn.Module) -> Iterator[nn.Module]:
-    """Elements of the outermost lists of modules."""
+    """Elements of the outermost lists of modules; of those that attend, if there are any."""
+    lists = [*_lists_of(stack)]
+    # others may convolve sounds before the layers, or project what is between them
+    for one in [each for each in lists if any(map(_attends, each.modules()))] or lists:
+        yield from one
+
+
+def _lists_of(stack: nn.Module) -> Iterator[nn.ModuleList]:
     for child in stack.children():
         if isinstance(child, nn.ModuleList):
-            yield from child
+            yield child
         else:
-            yield from layers_of(child)
+            yield from _lists_of(child)
+
+
+def _attends(module: nn.Module) -> bool:
+    name = type(module).__name__.lower()
+    return "attention" in name or "attn" in name
+
+
+def mixing_modules(stack: nn.Module) -> set[nn.Module]:
+    """Modules in the layers of a stack that are part of something that mixes tokens.
+
+    That is a sublayer with a convolution over tokens, as Mamba, gated linear attention and short
+    convolutions have one, or one that calls itself attention. Feed-forwards have neither.
+    """
+    inner = (
+        module for layer in layers_of(stack) for module in layer.modules() if module is not layer
+    )
+    mixers = (module for module in inner if _attends(module) or _convolves(module))
+    return {part for mixer in mixers for part in mixer.modules()}
+
+
+def _convolves(module: nn.Module) -> bool:
+    convolutions = (c for c in module.children() if isinstance(c, _ConvNd))
+    return any(max(c.kernel_size) > 1 for c in convolutions)

@@ -21,6 +21,7 @@ from capacity.transformer.activations.following.attention_calls import (
     AttentionCall,
     heard_attention,
 )
+from capacity.transformer.activations.following.layer_count import LayerCount, counted_layers
 from capacity.transformer.activations.following.modules import (
     bias_of,
     is_linear,
@@ -102,8 +103,8 @@ class Recorder:
 
     Attributes
     ----------
-    n_layers : int
-        Number of attentions so far.
+    count : LayerCount
+        Layers so far, and those that have attended.
     stream : StreamFollower
         Operations on the residual stream.
     last : Tensor
@@ -111,9 +112,9 @@ class Recorder:
     """
 
     def __init__(self, model: nn.Module, stack: nn.Module, *, across: bool) -> None:
-        self.n_layers = 0
+        self.count = LayerCount()
         token = object()
-        self.stream = StreamFollower(stack, lambda: _running.get() is token)
+        self.stream = StreamFollower(stack, lambda: _running.get() is token, self.count)
         self._token = token
         self.last = torch.empty(0)
         self._model, self._stack, self._across = model, stack, across
@@ -132,7 +133,7 @@ class Recorder:
         Parameters
         ----------
         tell : callable
-            Called with the number of an attention, from 0, and its heads, once their joint output
+            Called with the index of a layer and the heads of its attention, once their joint output
             has been computed.
         follow : bool
             Follow the residual stream, too.
@@ -148,6 +149,11 @@ class Recorder:
             context.callback(self._stack.register_forward_hook(self._end).remove)
             before = self._stack.register_forward_pre_hook(self._remember, with_kwargs=True)
             context.callback(before.remove)
+            context.enter_context(
+                counted_layers(
+                    self._stack, lambda: self.count if self.stream.is_running() else None
+                )
+            )
             if follow:
                 context.enter_context(self.stream.following())
             context.enter_context(heard_attention(self._model, self._attend))
@@ -166,13 +172,12 @@ class Recorder:
             values is not None and memory is not None and _storage(values.input) == _storage(memory)
         )
         if across == self._across:
-            self.n_layers += 1
-            self.stream.layer = self.n_layers - 1
+            self.count.attend()
             self._open = Heads(call, values)
 
     def _require_output(self) -> None:
         if self._open is not None:
-            of = f"layer {self.n_layers - 1} of {type(self._model).__name__}"
+            of = f"layer {self.count.attending[-1]} of {type(self._model).__name__}"
             raise InvalidArgumentError(
                 f"Outputs of heads must go through a linear module, W_O; those of {of} don't, or "
                 "are changed on the way to it (a gate, a mask on heads, an adapter, `ablated`). "
@@ -200,8 +205,8 @@ class Recorder:
         heads = self._open
         if heads is not None and self._tell is not None and _same(x, heads.call.z):
             heads.output, self._open = LinearCall(module, x, output), None
-            self.stream.heads(self.n_layers - 1, module, output)
-            self._tell(self.n_layers - 1, heads)
+            self.stream.heads(len(self.count.attending) - 1, module, output)
+            self._tell(self.count.number, heads)
             return
         self._recent.append(LinearCall(module, x, output))
         self.stream.linear(module, x, output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from torch import Tensor
 
@@ -28,9 +28,16 @@ from capacity.transformer.activations.records.cache import (
     written_by_heads,
 )
 
+# attention layers with their indices
+Numbered: TypeAlias = Sequence[tuple[int, LayerActivations]]
+
 
 def steps_of(
-    last: Tensor, follower: StreamFollower, layers: Sequence[LayerActivations], source: str
+    last: Tensor,
+    follower: StreamFollower,
+    layers: Sequence[LayerActivations],
+    numbers: Sequence[int],
+    source: str,
 ) -> tuple[Tensor, tuple[Step, ...]]:
     """Initial stream of a model, and the steps from it to the last embeddings.
 
@@ -42,6 +49,8 @@ def steps_of(
         What was seen on the way.
     layers : sequence of LayerActivations
         Attention layers, in the order of their calls.
+    numbers : sequence of int
+        Their indices among all layers.
     source : str
         Name of the model, for messages.
 
@@ -52,11 +61,12 @@ def steps_of(
     """
     if follower.spoilt is not None:
         _fail(f"{follower.spoilt} of {source} it is written over, as by a hook that changes it")
+    numbered = list(zip(numbers, layers, strict=True))
     chain = list(_chain(follower.node(last), source))
     chain.reverse()
     first, steps = _embedding(chain.pop(0)[0])
     for node, main in chain:
-        steps += _steps(node, main, first, layers, source)
+        steps += _steps(node, main, first, numbered, source)
     widths = {s.weight.shape[-1] for s in steps if isinstance(s, Mapped) and s.layer is not None}
     if other := widths - {follower.start.value.shape[-1] if follower.start else 0}:
         raise InvalidArgumentError(
@@ -65,8 +75,8 @@ def steps_of(
             "effective_attention and identifiability_table, which don't need it."
         )
     wrote = [s.layer for s in steps if isinstance(s, Written) and s.term == "heads"]
-    if wrote != list(range(len(layers))):
-        odd = next(i for i in range(len(layers) + 1) if wrote.count(i) != 1)
+    if wrote != list(numbers):
+        odd = next((i for i in numbers if wrote.count(i) != 1), numbers[0])
         _fail(f"in layer {odd} of {source} what heads write isn't added to it once (by a hook?)")
     return first, tuple(steps)
 
@@ -107,7 +117,7 @@ def _steps(
     node: NormOf | MapOf | Sum,
     main: Node | None,
     first: Tensor,
-    layers: Sequence[LayerActivations],
+    layers: Numbered,
     source: str,
 ) -> list[Step]:
     if isinstance(node, NormOf):
@@ -122,7 +132,7 @@ def _steps(
 
 
 def _written(
-    node: Node, layer: int, first: Tensor, layers: Sequence[LayerActivations], source: str
+    node: Node, layer: int, first: Tensor, layers: Numbered, source: str
 ) -> Iterator[Written]:
     """Terms that a node adds to the stream."""
     if isinstance(node, Sum) and not _is_plain(node):
@@ -140,9 +150,7 @@ def _written(
         yield _one_written(node, layer, first, layers, source)
 
 
-def _one_written(
-    node: Node, layer: int, first: Tensor, layers: Sequence[LayerActivations], source: str
-) -> Written:
+def _one_written(node: Node, layer: int, first: Tensor, layers: Numbered, source: str) -> Written:
     value = _value(node)
     if not isinstance(value, Tensor) or value.numel() != first.shape[:2].numel() * value.shape[-1]:
         _fail(
@@ -152,19 +160,21 @@ def _one_written(
     value = value.reshape(*first.shape[:2], -1)
     leaf = node if isinstance(node, Leaf) else Leaf(False, value)
     if leaf.call is not None:
-        return written_by_heads(leaf.call, layers[leaf.call], value)
+        return written_by_heads(*layers[leaf.call], value)
     bias = None if leaf.module is None else bias_of(leaf.module)
     given = None if leaf.input is None else leaf.input.reshape(*first.shape[:2], -1)
+    if leaf.mixes:
+        return Written(layer, "mixers", value, bias)
     return Written(layer, "feed_forward", value, bias, given)
 
 
 def _is_plain(node: Node) -> bool:
-    """Return True for what is neither of heads nor normed: it can be added up to one term."""
+    """Return True for what mixes no tokens and isn't normed: it can be added up to one term."""
     if isinstance(node, Sum):
         return all(map(_is_plain, node.parts))
     if isinstance(node, Multiple):
         return _is_plain(node.of)
-    return isinstance(node, Leaf) and node.call is None
+    return isinstance(node, Leaf) and node.call is None and not node.mixes
 
 
 def _value(node: Any) -> Any:

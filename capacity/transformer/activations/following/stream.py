@@ -20,11 +20,13 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from capacity.transformer.activations.following.layer_count import LayerCount
 from capacity.transformer.activations.following.modules import (
     Moments,
     fitted_norm,
     given_tensor,
     layers_of,
+    mixing_modules,
 )
 from capacity.transformer.activations.following.operations import (
     Leaf,
@@ -61,34 +63,40 @@ class StreamFollower(TorchFunctionMode):
         Module that holds the layers, in a `torch.nn.ModuleList`.
     is_running : callable
         Tells whether it is this run, and not another thread's, that calls a module.
+    count : LayerCount
+        Number of the layer that runs, which counts in this run.
 
     Attributes
     ----------
     start : Start or None
         Input of the first layer, once it has been called.
-    layer : int or None
-        Index of the layer whose attention was the last; None before the first.
     spoilt : str or None
         Where the stream was first written over, without an operation that can be followed.
     """
 
-    def __init__(self, stack: nn.Module, is_running: Callable[[], bool]) -> None:
+    def __init__(self, stack: nn.Module, is_running: Callable[[], bool], count: LayerCount) -> None:
         super().__init__()
         self.is_running = is_running
         self.start: Start | None = None
-        self.layer: int | None = None
         self.spoilt: str | None = None
-        self._stack = stack
+        self._stack, self._count = stack, count
+        self._mixing = mixing_modules(stack)
         self._nodes: Any = WeakIdKeyDictionary()
-        # layers, and norms, that are being computed
-        self._inside = self._paused = 0
+        # norms that are being computed
+        self._paused = 0
         # input of the first linear module since the stream was added to
         self._first: Tensor | None = None
         self._vector: Tensor | None = None
         # input of the LayerNorm that is being computed, and what is known of it
         self._moments: tuple[Tensor, Moments] | None = None
-        # products of the stream with that vector, by the tensors that hold it
+        # by the tensors that hold the stream: their products with that vector, and the layer where
+        # they were last what they were
         self._probes: Any = WeakIdKeyDictionary()
+
+    @property
+    def _number(self) -> int:
+        """Index of the layer that runs, or will be the first."""
+        return max(self._count.number, 0)
 
     def node(self, x: Any) -> Node | None:
         """The operation that made a tensor, if it was followed."""
@@ -97,29 +105,32 @@ class StreamFollower(TorchFunctionMode):
     def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
         """Note that a tensor is the joint output of the heads of an attention."""
         self._nodes[output] = Leaf(False, output, call, module)
-        self._probes[output] = output @ self._random(output)
+        self._probes[output] = output @ self._random(output), self._number
         self._first = None
 
     def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
         """Note a call of a linear module."""
-        if not self._inside:
-            layer = None if self.start is None else self.layer
+        if not self._count.depth:
+            layer = None if self.start is None else self._count.number
             of = self.node(x) or Leaf(False, x)
             self._nodes[output] = MapOf(of.stream, of, module, layer, x)
             return
         if self._first is None and self._is_full(x):
             self._first = x
         if self._is_full(output):
-            self._nodes[output] = Leaf(False, output, None, module, self._first)
+            mixes = module in self._mixing
+            self._nodes[output] = Leaf(False, output, None, module, self._first, mixes)
 
     def check(self, x: Tensor) -> None:
         """Note where a tensor of the stream, or of heads, isn't what it was when it was made."""
-        before = self._probes.get(x)
+        before, layer = self._probes.get(x, (None, 0))
         if before is not None and self.spoilt is None:
             # x._version doesn't tell of writes through x.data
             now = x @ self._random(x)
-            if not torch.equal(now, before):
-                self.spoilt = f"in layer {self.layer or 0}"
+            if torch.equal(now, before):
+                self._probes[x] = before, self._number
+            else:
+                self.spoilt = f"in layer {layer}"
 
     def _random(self, like: Tensor) -> Tensor:
         """A random vector, always the same one."""
@@ -130,17 +141,16 @@ class StreamFollower(TorchFunctionMode):
     def _made(self, x: Tensor, node: Node, probe: Tensor | None = None) -> None:
         self._nodes[x] = node
         if node.stream:
-            self._probes[x] = x @ self._random(x) if probe is None else probe
+            probe = x @ self._random(x) if probe is None else probe
+            self._probes[x] = probe, self._number
 
     @contextmanager
     def following(self) -> Iterator[None]:
         """Follow the stream in this context."""
         with ExitStack() as hooks:
             for layer in layers_of(self._stack):
-                hooks.callback(
-                    layer.register_forward_pre_hook(self._enter, with_kwargs=True).remove
-                )
-                hooks.callback(layer.register_forward_hook(self._leave).remove)
+                hook = layer.register_forward_pre_hook(self._enter, with_kwargs=True)
+                hooks.callback(hook.remove)
             for module in self._stack.modules():
                 is_norm = "norm" in type(module).__name__.lower()
                 if is_norm and next(module.children(), None) is None:
@@ -155,18 +165,13 @@ class StreamFollower(TorchFunctionMode):
     # run, and take any arguments
     @unfollowed
     def _enter(self, _: nn.Module, args: Any, *rest: Any) -> None:
-        if not self.is_running():
+        if not self.is_running() or self.start is not None:
             return
         (kwargs,) = rest
-        if self.start is None:
-            value = given_tensor(args, kwargs)
-            if value is not None:
-                self.start = Start(True, value, self.node(value))
-                self._made(value, self.start)
-        self._inside += 1
-
-    def _leave(self, *_: Any) -> None:
-        self._inside -= self.is_running()
+        value = given_tensor(args, kwargs)
+        if value is not None:
+            self.start = Start(True, value, self.node(value))
+            self._made(value, self.start)
 
     def _pause(self, *_: Any) -> None:
         self._paused += self.is_running()
@@ -190,7 +195,7 @@ class StreamFollower(TorchFunctionMode):
             # some families flatten sentences
             shape = self.start.value.shape
         step = fitted_norm(
-            None if self.start is None else self.layer,
+            None if self.start is None else self._count.number,
             module, x.view(shape), probe.view(shape[:-1]), vector,
             known[1] if known is not None and known[0] is x else None,
         )  # fmt: skip
@@ -259,7 +264,7 @@ class StreamFollower(TorchFunctionMode):
         stream = any(part.stream for part in parts)
         if stream:
             self._first = None
-        return Sum(stream, (parts[0], parts[1]), self.layer or 0)
+        return Sum(stream, (parts[0], parts[1]), self._number)
 
     def multiple(self, args: Any, before: list[Node | None]) -> Node | None:
         """A product with a number, or with a vector, feature by feature."""

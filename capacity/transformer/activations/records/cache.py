@@ -162,8 +162,9 @@ class Written:
     ----------
     layer : int
         Index of the layer, counted from 0.
-    term : {"heads", "feed_forward"}
-        Kind of the sublayer.
+    term : {"heads", "feed_forward", "mixers"}
+        Kind of the sublayer; mixers move what tokens hold without attention, as Mamba and
+        convolutions do in hybrids.
     whole : (batch, n, d_model)
         Output, with ``bias``.
     last : (d_model,) or None
@@ -179,7 +180,7 @@ class Written:
     """
 
     layer: int
-    term: Literal["heads", "feed_forward"]
+    term: Literal["heads", "feed_forward", "mixers"]
     whole: Float[Tensor, "batch n d_model"]
     last: Float[Tensor, "d_model"] | None
     input: Float[Tensor, "batch n d_model"] | None = None
@@ -257,7 +258,7 @@ class ActivationCache:
     Attributes
     ----------
     layers : tuple of LayerActivations
-        Attention layers, from the first to the last.
+        Attention layers, from the first to the last; a hybrid has others between them.
     mask : (batch, n) bool
         True for tokens, False for padding.
     causal : bool
@@ -275,7 +276,8 @@ class ActivationCache:
     last : (batch, n, d_model) or None
         The model's last embeddings, with which the sum of terms is compared.
     chosen : pair of tuples of int, or None
-        Indices of the layers and of the heads that were asked for; None for either means all.
+        Indices of `layers` in the model and of their heads; None for either if all were asked for,
+        and all layers attend.
     """
 
     layers: tuple[LayerActivations, ...]
@@ -291,7 +293,7 @@ class ActivationCache:
 
     @property
     def n_layers(self) -> int:
-        """Number of layers."""
+        """Number of attention layers that were kept."""
         return len(self.layers)
 
     @property

@@ -58,6 +58,9 @@ def test_patterns_are_those_that_the_model_returns(
     assert torch.equal(before[0], after[0])
     names = {"decoder": "decoder_attentions", "cross": "cross_attentions"}
     told = getattr(before, names.get(part, "attentions"))
+    if name == "MiniMax":
+        # lightning attention has no pattern, and returns something else in its place
+        told = [told[number] for number in captured.layer_numbers]
     assert len(told) == captured.n_layers
     for layer, pattern in zip(captured.layers, told, strict=True):
         assert layer.pattern.dtype == dtype
@@ -70,7 +73,7 @@ def test_patterns_are_those_that_the_model_returns(
             if layer.sink is not None:
                 weights = weights * (1 - layer.sink[..., None])
             assert torch.allclose(weights, pattern, atol=1e-5)
-        assert layer.soft == (name not in ("T5", "Gemma 2") or part == "cross")
+        assert layer.soft == (name not in ("T5", "Gemma 2", "Doge") or part == "cross")
 
 
 @every

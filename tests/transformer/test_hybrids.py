@@ -28,6 +28,7 @@ TOKENS = inputs_of("Jamba", F32)["input_ids"]
 HYBRIDS = {
     "Jamba": ((2,), "mamba"),
     "LFM2": ((1,), "conv"),
+    "MiniMax": ((1,), "self_attn"),
     "Nemotron-H": ((2,), "mixer"),
     "Granite 4": ((1,), "mamba"),
     "Falcon-H1": ((0, 1), "mamba"),
@@ -39,11 +40,14 @@ each = pytest.mark.parametrize("name", HYBRIDS)
 def outputs_of(model: nn.Module, name: str) -> list[Tensor]:
     """What modules with a name return while the model runs."""
     found: list[Tensor] = []
-    # the mixers of Nemotron-H's other layers are experts, attention and a feed-forward
+    # those of other layers are experts, attention and feed-forwards
+    classes = {"mixer": "Mamba", "self_attn": "Lightning"}
     hooks = [
-        module.register_forward_hook(lambda _, __, out: found.append(out))
+        module.register_forward_hook(
+            lambda _, __, out: found.append(out[0] if isinstance(out, tuple) else out)
+        )
         for key, module in model.named_modules()
-        if key.split(".")[-1] == name and (name != "mixer" or "Mamba" in type(module).__name__)
+        if key.split(".")[-1] == name and classes.get(name, "") in type(module).__name__
     ]
     with torch.no_grad():
         model(TOKENS)

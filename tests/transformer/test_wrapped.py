@@ -7,7 +7,16 @@ import torch
 from torch import nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer import Written, capture, decompose, effective_attention
+from capacity.transformer import (
+    Written,
+    capture,
+    constant_rank_bound,
+    decompose,
+    effective_attention,
+    head_terms,
+)
+from capacity.transformer.activations.records.cache import Scaled
+from capacity.transformer.residual.additive_decomposition import HEADS
 from tests.transformer.tiny_models import build, inputs_of
 
 F32 = torch.float32
@@ -110,6 +119,34 @@ def test_a_stream_steered_by_a_product_is_refused_by_the_decomposition_alone() -
     model.h[0].register_forward_hook(lambda _, __, o: torch.add(o, other=direction, alpha=2))
     with pytest.raises(InvalidArgumentError, match="residual stream must be a sum"):
         decompose(capture(model, TOKENS))
+
+
+def test_a_stream_that_hooks_scale_is_followed() -> None:
+    model, factors = build("GPT-2", F32), torch.linspace(0.5, 2, 32)
+    model.h[0].register_forward_hook(lambda _, __, output: output * 0.5)
+    model.h[1].register_forward_hook(lambda _, __, output: output * factors)
+    assert relative(model) < 1e-6
+    captured = capture(model, TOKENS)
+    assert [s.layer for s in captured.steps if isinstance(s, Scaled)] == [0, 1]
+    # fixed factors add no vectors to the constants
+    assert constant_rank_bound(captured) == [0, 1, 3]
+    split = decompose(captured)
+    assert torch.allclose(head_terms(captured).sum((0, 1)), split.terms[-1, HEADS], atol=1e-5)
+    # numbers of a token aren't fixed
+    model.h[0].register_forward_hook(lambda _, __, output: output * torch.rand(2, 9, 1))
+    with pytest.raises(InvalidArgumentError, match="layer 0 of GPT2Model each token is multipl"):
+        relative(model)
+
+
+def test_what_is_written_over_in_place_counts_once() -> None:
+    model = build("GPT-2", F32)
+    noise = torch.randn(2, 9, 32, generator=torch.Generator().manual_seed(0))
+    # of a feed-forward, of heads, and of what the first layer reads
+    model.h[0].mlp.register_forward_hook(lambda _, __, output: output.add_(noise))
+    model.h[1].attn.register_forward_hook(lambda _, __, output: (output[0].mul_(0.5), output[1]))
+    model.h[0].register_forward_pre_hook(lambda _, args: (args[0].mul_(2.0), *args[1:]))
+    assert relative(model) < 1e-6
+    assert decompose(capture(model, TOKENS)).terms[-1].abs().amax((1, 2, 3)).min() > 0.01
 
 
 def test_outputs_of_heads_that_are_changed_before_w_o_are_refused() -> None:

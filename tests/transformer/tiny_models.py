@@ -87,6 +87,21 @@ FAMILIES = {
                                       "sliding_window": 6}),
     "DeepSeek-V3.2": Family("DeepseekV32Model", {**LATENT, "first_k_dense_replace": 1}),
     "GLM-MoE-DSA": Family("GlmMoeDsaModel", {**LATENT, "first_k_dense_replace": 1}),
+    "Llama 4": Family("Llama4TextModel", {
+        **GROUPED, "intermediate_size_mlp": 48, "num_local_experts": 3, "num_experts_per_tok": 1,
+        "attention_chunk_size": 6, "no_rope_layers": [1, 0], "interleave_moe_layer_step": 1}),
+    "Gemma 4": Family("Gemma4TextModel", {
+        **GROUPED, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 6,
+        "num_kv_shared_layers": 0, "global_head_dim": 8, "hidden_size_per_layer_input": 8,
+        "vocab_size_per_layer_input": 60}),
+    "Doge": Family("DogeModel", GROUPED),
+    "RoCBert": Family("RoCBertModel", {
+        **WIDE, "pronunciation_vocab_size": 70, "shape_vocab_size": 70, "shape_embed_dim": 16,
+        "pronunciation_embed_dim": 16}),
+    "MiniMax": Family("MiniMaxModel", {
+        **GROUPED, "num_hidden_layers": 3, "num_local_experts": 3, "block_size": 8,
+        "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+        "full_attn_alpha_factor": 1.5, "linear_attn_beta_factor": 0.7, "mlp_alpha_factor": 0.8}),
     "Jamba": Family("JambaModel", {
         **GROUPED, "num_hidden_layers": 4, "attn_layer_period": 4, "attn_layer_offset": 2,
         "num_experts": 3, "num_experts_per_tok": 2, "expert_layer_period": 2,
@@ -153,6 +168,10 @@ def build(name: str, dtype: torch.dtype, **changes: Any) -> Any:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
+        for module in model.modules():
+            if hasattr(module, "layer_scalar"):
+                # a buffer, of ones before training
+                module.layer_scalar.fill_(0.7)
     return model.to(dtype).eval()
 
 

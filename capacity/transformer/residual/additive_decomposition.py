@@ -8,6 +8,7 @@ the recorded steps updates the four:
 * a sublayer's output is added to h or f, its bias to c; if a norm precedes the sum, as in Gemma 2,
   as that norm maps it;
 * a norm maps every term u to g u / s, and adds - g m / s + b to c;
+* a product with fixed numbers applies to every term;
 * a linear map applies to every term, and its bias is added to c.
 
 Hybrids have a fifth term of what else mixes tokens, such as Mamba: *mixers*, which follow the same
@@ -28,7 +29,13 @@ from torch import Tensor
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.records.cache import ActivationCache, Mapped, Normed, Written
+from capacity.transformer.activations.records.cache import (
+    ActivationCache,
+    Normed,
+    Scaled,
+    Step,
+    Written,
+)
 from capacity.transformer.activations.records.validation import SAME, apart
 
 TERMS = ("input", "heads", "feed_forward", "constant")
@@ -147,13 +154,16 @@ def _require_sum(split: AdditiveDecomposition, last: Tensor, source: str) -> Non
         )
 
 
-def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:
+def _applied(step: Step, terms: Tensor) -> Tensor:
     if isinstance(step, Written):
         gain, constant = step.gain, step.constant()
         added = step.output if isinstance(gain, float) and gain == 1 else gain * step.output
         terms[OF_HYBRIDS.index(step.term)] += added
         if constant is not None:
             terms[CONSTANT] += constant
+        return terms
+    if isinstance(step, Scaled):
+        terms *= step.factor
         return terms
     if isinstance(step, Normed):
         terms *= step.gain
@@ -208,7 +218,7 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
             # that norm's scale is another one than those of the stream's
             closed += (step.bias is not None) + (step.norm.mean is not None)
             is_open = is_open or step.norm.bias is not None
-        else:
+        elif not isinstance(step, Scaled):
             is_open = is_open or step.bias is not None
     return [*bounds, closed + is_open]
 
@@ -295,6 +305,8 @@ def scales_after_heads(captured: ActivationCache) -> list[Tensor]:
     for step in reversed(captured.steps):
         if isinstance(step, Normed):
             factor = factor * step.gain / step.scale
+        elif isinstance(step, Scaled):
+            factor = factor * step.factor
         elif isinstance(step, Written) and step.term == "heads":
             kept.append(factor * step.gain)
             if len(kept) == captured.n_layers:

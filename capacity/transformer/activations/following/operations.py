@@ -66,10 +66,11 @@ class Sum(Node):
 
 @dataclass(eq=False)
 class Multiple(Node):
-    """A tensor times a number, or times a vector, feature by feature."""
+    """A tensor times a number, or times a vector, feature by feature, in layer `layer`."""
 
     of: Node
     factor: Any
+    layer: int
 
 
 @dataclass(eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
+import torch
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
@@ -23,6 +24,7 @@ from capacity.transformer.activations.following.stream import StreamFollower
 from capacity.transformer.activations.records.cache import (
     LayerActivations,
     Mapped,
+    Scaled,
     Step,
     Written,
     written_by_heads,
@@ -89,10 +91,8 @@ def _chain(node: Node | None, source: str) -> Iterator[tuple[Any, Node | None]]:
             if one.stream == two.stream:
                 _fail(f"in layer {node.layer} of {source} it is added to itself")
             main = one if one.stream else two
-        elif isinstance(node, NormOf | MapOf):
+        elif isinstance(node, NormOf | MapOf | Multiple):
             main = node.of
-        elif isinstance(node, Multiple):
-            _fail(f"in {source} it is multiplied by numbers between two layers")
         else:
             _fail(f"{source} ends with something else than a sum or a norm of it")
         yield node, main
@@ -114,7 +114,7 @@ def _embedding(start: Start) -> tuple[Tensor, list[Step]]:
 
 
 def _steps(
-    node: NormOf | MapOf | Sum,
+    node: NormOf | MapOf | Multiple | Sum,
     main: Node | None,
     first: Tensor,
     layers: Numbered,
@@ -124,6 +124,17 @@ def _steps(
         return [node.step]
     if isinstance(node, MapOf):
         return [Mapped(node.layer, weight_of(node.module), bias_of(node.module))]
+    if isinstance(node, Multiple):
+        factor = torch.as_tensor(node.factor, dtype=first.dtype, device=first.device)
+        if (
+            factor.numel() not in (1, first.shape[-1])
+            or factor.numel() != factor.shape[-1:].numel()
+        ):
+            _fail(
+                f"in layer {node.layer} of {source} each token is multiplied by numbers of its own"
+            )
+        # a copy: the model may be trained further
+        return [Scaled(node.layer, factor.detach().reshape(-1).clone())]
     side = node.parts[1] if node.parts[0] is main else node.parts[0]
     found = list(_written(side, node.layer, first, layers, source))
     # heads before the feed-forward that is parallel to them

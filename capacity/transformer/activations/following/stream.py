@@ -218,15 +218,17 @@ class StreamFollower(TorchFunctionMode):
         if self._paused and func is torch.nn.functional.layer_norm:
             return self._layer_norm(*args, **(kwargs or {}))
         follow = _FOLLOWED.get(func)
+        if self.start is None and _writes_over(func):
+            # what embeddings were before isn't what the first layer reads
+            self._nodes.pop(args[0], None)
         if follow is None or self.start is None or self._paused:
             return func(*args, **(kwargs or {}))
         # sums with a factor, and arguments by name, aren't followed
         plain = follow is StreamFollower.same or (len(args) == 2 and not kwargs)
         if not plain or not isinstance(args[0], Tensor):
             return func(*args, **(kwargs or {}))
-        if func in _IN_PLACE and self.node(args[0]) is None and self._is_full(args[0]):
-            # what was there is overwritten
-            self._nodes[args[0]] = self._leaf(args[0].clone())
+        if func in _IN_PLACE and self._is_full(args[0]):
+            self._keep(args[0])
         before = [self.node(x) for x in args[:2]]
         for node, x in zip(before, args, strict=False):
             if node is not None:
@@ -243,6 +245,14 @@ class StreamFollower(TorchFunctionMode):
             if made is not None:
                 self._made(result, made)
         return result
+
+    def _keep(self, x: Tensor) -> None:
+        """Copy what will be written over, where a node refers to it."""
+        node = self.node(x)
+        if node is None:
+            self._nodes[x] = self._leaf(x.clone())
+        elif isinstance(node, Leaf | Start) and node.value is x:
+            node.value = x.clone()
 
     def _layer_norm(
         self,
@@ -273,20 +283,27 @@ class StreamFollower(TorchFunctionMode):
             return None
         at = full.index(True)
         of, factor = before[at] or self._leaf(args[at]), args[1 - at]
-        return Multiple(of.stream, of, factor)
+        return Multiple(of.stream, of, factor, self._number)
 
     def quotient(self, args: Any, before: list[Node | None]) -> Node | None:
         """A quotient by a number or a vector."""
         if isinstance(args[1], Tensor) and self._is_full(args[1]):
             return None
         of = before[0] or self._leaf(args[0])
-        return Multiple(of.stream, of, 1 / args[1])
+        return Multiple(of.stream, of, 1 / args[1], self._number)
 
     def same(self, _: Any, before: list[Node | None]) -> Node | None:
         """The same numbers in another tensor."""
         return before[0]
 
 
+def _writes_over(func: Any) -> bool:
+    """Return whether a function of torch writes to its first argument, by its name."""
+    name = getattr(func, "__name__", "")
+    return (name.endswith("_") and not name.endswith("__")) or name in _ASSIGNING
+
+
+_ASSIGNING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "div", "truediv"))}
 _IN_PLACE = {torch.Tensor.add_, torch.Tensor.mul_}
 _FOLLOWED: dict[Any, Callable[..., Node | None]] = {
     **dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.add_), StreamFollower.sum),

@@ -247,7 +247,27 @@ class Mapped:
         return stream if self.bias is None else stream + self.bias
 
 
-Step = Written | Normed | Mapped
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Product of the residual stream with fixed numbers, as in Gemma 4, MiniMax and Doge.
+
+    Attributes
+    ----------
+    layer : int
+        Index of the layer, counted from 0.
+    factor : (1,) or (d_model,)
+        One number, or one for each feature.
+    """
+
+    layer: int
+    factor: Float[Tensor, "features"]
+
+    def applied_to(self, stream: Tensor) -> Tensor:
+        """The residual stream after this step."""
+        return stream * self.factor
+
+
+Step = Written | Normed | Mapped | Scaled
 
 
 @briefly_shown
@@ -265,7 +285,7 @@ class ActivationCache:
         True if tokens attend to themselves and earlier tokens only.
     start : (batch, n, d_embedding)
         Initial residual stream: embeddings of tokens, positions and segments.
-    steps : tuple of Written, Normed and Mapped
+    steps : tuple of Written, Normed, Mapped and Scaled
         Changes of the residual stream, in order.
     source : str
         Name of the model's class.

@@ -236,5 +236,5 @@ def test_two_towers_are_captured_one_by_one() -> None:
 
 @pytest.mark.parametrize("inputs", [{"attention_mask": torch.ones(1, 3)}, {}])
 def test_inputs_without_tokens_name_what_they_lack(inputs: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentError, match="must hold input_ids, pixel_values or input_f"):
+    with pytest.raises(InvalidArgumentError, match="must hold input_ids, pixel_values, input_fea"):
         capture(build("BERT", F32), inputs)

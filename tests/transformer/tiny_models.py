@@ -18,10 +18,13 @@ WIDE: dict[str, Any] = {
 }  # fmt: skip
 GROUPED = {**WIDE, "num_key_value_heads": 2, "head_dim": 8}
 GROUPS = {**WIDE, "num_key_value_heads": 2}
-IMAGE: dict[str, Any] = {
-    **{name: WIDE[name] for name in ("hidden_size", "num_hidden_layers", "num_attention_heads",
-                                     "intermediate_size")},
-    "image_size": 16, "patch_size": 4,
+ENCODER = {name: WIDE[name] for name in ("hidden_size", "num_hidden_layers", "num_attention_heads",
+                                         "intermediate_size")}  # fmt: skip
+IMAGE: dict[str, Any] = {**ENCODER, "image_size": 16, "patch_size": 4}
+WAVES: dict[str, Any] = {
+    **ENCODER, "conv_dim": (8, 8), "conv_kernel": (4, 3), "conv_stride": (3, 2),
+    "num_feat_extract_layers": 2, "num_conv_pos_embeddings": 4,
+    "num_conv_pos_embedding_groups": 2,
 }  # fmt: skip
 # experts, latent keys and values, and an index of four tokens for each row
 LATENT: dict[str, Any] = {
@@ -137,6 +140,10 @@ FAMILIES = {
     "ViT": Family("ViTModel", IMAGE, inputs="image"),
     "CLIP, text": Family("CLIPTextModel", WIDE),
     "CLIP, images": Family("CLIPVisionModel", IMAGE, inputs="image"),
+    "DINOv3": Family("DINOv3ViTModel", IMAGE, inputs="image"),
+    "wav2vec 2.0": Family("Wav2Vec2Model", WAVES, inputs="waves"),
+    "AST": Family("ASTModel", {**ENCODER, "patch_size": 4, "max_length": 24, "num_mel_bins": 8,
+                               "time_stride": 4, "frequency_stride": 4}, inputs="spectrogram"),
     "Whisper": Family("WhisperModel", {**TWO, "num_mel_bins": 8, "max_source_positions": 16,
                                        "max_target_positions": 20, "decoder_start_token_id": 0},
                       ("encoder", "decoder", "cross"), "sound"),
@@ -185,6 +192,8 @@ def inputs_of(
     given = {
         "image": lambda: {"pixel_values": torch.randn(2, 3, 16, 16, generator=g, dtype=dtype)},
         "sound": lambda: {"input_features": torch.randn(2, 8, 32, generator=g, dtype=dtype)},
+        "waves": lambda: {"input_values": torch.randn(2, 104, generator=g, dtype=dtype)},
+        "spectrogram": lambda: {"input_values": torch.randn(2, 24, 8, generator=g, dtype=dtype)},
     }.get(kind, lambda: {"input_ids": tokens})()
     if part in ("decoder", "cross"):
         given["decoder_input_ids"] = tokens[:, :7].flip(1)

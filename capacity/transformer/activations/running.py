@@ -161,9 +161,10 @@ class Run:
         decoder = self.plan.part in ("decoder", "cross")
         name = "decoder_attention_mask" if decoder else "attention_mask"
         device = heads.call.v.device
-        self._mask = mask_of(self._given, name, (batch, n)).to(device)
+        self._mask = mask_of(self._given, name, (batch, n), self._body).to(device)
         if self.plan.part == "cross":
-            self._of_keys = mask_of(self._given, "attention_mask", (batch, n_keys)).to(device)
+            of_keys = mask_of(self._given, "attention_mask", (batch, n_keys), self._body)
+            self._of_keys = of_keys.to(device)
 
     def _kind_of(self, heads: Heads) -> tuple[Tensor | None, bool, Tensor | None]:
         """Mask of the model, whether it is causal, and what it allows if that isn't everything."""

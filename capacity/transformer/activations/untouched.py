@@ -89,6 +89,10 @@ def require_same_model(
     names = implementations(body)
     kind = (tuple(sorted(given)), frozenset(names), last.dtype)
     before = _compared.setdefault(stack, {})
+    n_tokens = last.numel() // last.shape[-1]
+    if n_tokens != mask.numel():
+        # a stack may put tokens together before its layers, and apart after them
+        mask = torch.ones(len(mask), n_tokens // len(mask), dtype=torch.bool, device=last.device)
     last = last.view(*mask.shape, -1)
     if how == "random" and mask.shape[1] <= before.get(kind, 0):
         return

@@ -63,6 +63,14 @@ def steps_of(
     """
     if follower.spoilt is not None:
         _fail(f"{follower.spoilt} of {source} it is written over, as by a hook that changes it")
+    n_last = last.numel() // last.shape[-1]
+    n_first = n_last if follower.start is None else follower.start.value.shape[:-1].numel()
+    if n_last != n_first:
+        raise InvalidArgumentError(
+            f"The residual stream must be of the same tokens throughout; that of {source} has "
+            f"{n_first} in its layers, and {n_last} last embeddings. Use effective_attention and "
+            "identifiability_table, which don't need it."
+        )
     numbered = list(zip(numbers, layers, strict=True))
     chain = list(_chain(follower.node(last), source))
     chain.reverse()

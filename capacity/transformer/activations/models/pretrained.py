@@ -17,6 +17,7 @@ from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.optional import needed_by
 from capacity.transformer.activations.models.families import Part
 from capacity.transformer.activations.models.folder import check_folder, check_size
+from capacity.transformer.activations.models.inputs import vocabulary_size
 
 
 def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tuple[Any, Any]:
@@ -109,9 +110,9 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
             f"{path} must hold all weights of its config.json; {len(missing)} are missing, such as "
             f"{missing[0]}, and would be random. Save the model again with save_pretrained."
         )
-    known = model.get_input_embeddings().num_embeddings
+    known = vocabulary_size(model)
     # vocabularies are padded, but not to the double
-    if 2 * len(tokenizer) < known:
+    if known is not None and 2 * len(tokenizer) < known:
         raise InvalidArgumentError(
             f"{path} must hold the tokenizer of its model, whose vocabulary has {known:,} tokens; "
             f"{type(tokenizer).__name__} has {len(tokenizer):,}. Its files may be of another kind "

@@ -78,7 +78,7 @@ def checked_tokens(
     tokens: Any,
     mask: Any,
     *,
-    d_vocab: int,
+    d_vocab: int | None,
     n_positions: int | None,
     longest: str = "n_positions",
     padding_after: bool = False,
@@ -91,8 +91,8 @@ def checked_tokens(
         Token ids.
     mask : tensor of 0 and 1, shape (batch, n), or None
         1 for tokens, 0 for padding; None: no padding.
-    d_vocab : int
-        Size of the model's vocabulary.
+    d_vocab : int or None
+        Size of the model's vocabulary; None: no limit.
     n_positions : int or None
         Largest number of tokens in a sentence; None: no limit.
     longest : str
@@ -120,9 +120,10 @@ def checked_tokens(
     if tokens.dtype not in (torch.int32, torch.int64):
         raise InvalidArgumentError(f"Tokens must be int32 or int64; got {tokens.dtype}.")
     least, most = int(tokens.min()), int(tokens.max())
-    if least < 0 or most >= d_vocab:
+    end = 2**62 if d_vocab is None else d_vocab
+    if least < 0 or most >= end:
         raise InvalidArgumentError(
-            f"Tokens must lie between 0 and d_vocab - 1 = {d_vocab - 1}; got "
+            f"Tokens must lie between 0 and d_vocab - 1 = {end - 1}; got "
             f"{least if least < 0 else most}. Use the model's own tokenizer."
         )
     if n_positions is not None and tokens.shape[1] > n_positions:

@@ -150,12 +150,14 @@ def test_what_is_written_over_in_place_counts_once() -> None:
 
 
 def test_outputs_of_heads_that_are_changed_before_w_o_are_refused() -> None:
-    model = build("GPT-2", F32)
-    model.h[1].attn.c_proj.register_forward_pre_hook(lambda _, args: (args[0] * 2,))
-    with pytest.raises(
-        InvalidArgumentError, match=r"those of layer 1 of GPT2Model don't, or are ch"
-    ):
-        capture(model, TOKENS)
+    changes: list[Any] = [lambda x: x + 1, lambda x: x * x.sigmoid(), lambda x: x.mul_(2)]
+    for change in changes:
+        model = build("GPT-2", F32)
+        model.h[1].attn.c_proj.register_forward_pre_hook(lambda _, args, f=change: (f(args[0]),))
+        with pytest.raises(
+            InvalidArgumentError, match=r"those of layer 1 of GPT2Model don't, or are ch.* hooks"
+        ):
+            capture(model, TOKENS)
     model = build("GPT-2", F32)
     model.h[1].attn.c_proj.register_forward_hook(lambda _, __, out: out * 2)
     with pytest.raises(InvalidArgumentError, match=r"in layer 1 of GPT2Model what they added"):

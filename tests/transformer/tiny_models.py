@@ -33,6 +33,13 @@ LATENT: dict[str, Any] = {
     "n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
     "index_topk": 4, "index_head_dim": 8, "index_n_heads": 2,
 }  # fmt: skip
+ALTERNATING = ["sliding_attention", "full_attention"]
+EXPERTS: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+                           "shared_expert_intermediate_size": 16}  # fmt: skip
+DELTA: dict[str, Any] = {
+    **GROUPED, "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8, "layer_types": ["linear_attention", "full_attention"],
+}  # fmt: skip
 MAMBA: dict[str, Any] = {
     "mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_expand": 2,
     "mamba_n_groups": 1, "mamba_chunk_size": 8,
@@ -105,6 +112,14 @@ FAMILIES = {
         **GROUPED, "num_hidden_layers": 3, "num_local_experts": 3, "block_size": 8,
         "layer_types": ["linear_attention", "full_attention", "linear_attention"],
         "full_attn_alpha_factor": 1.5, "linear_attn_beta_factor": 0.7, "mlp_alpha_factor": 0.8}),
+    "Qwen3-Next": Family("Qwen3NextModel", {**DELTA, **EXPERTS}),
+    "Qwen3.5": Family("Qwen3_5TextModel", DELTA),
+    "AFMoE": Family("AfmoeModel", {**GROUPED, **EXPERTS, "num_dense_layers": 1,
+                                   "sliding_window": 6, "layer_types": ALTERNATING}),
+    "Laguna": Family("LagunaModel", {**GROUPED, **EXPERTS, "sliding_window": 6,
+                                     "layer_types": ALTERNATING}),
+    "Granite SWA": Family("GraniteSWAModel", {**GROUPED, "sliding_window": 6,
+                                              "layer_types": ALTERNATING}),
     "Jamba": Family("JambaModel", {
         **GROUPED, "num_hidden_layers": 4, "attn_layer_period": 4, "attn_layer_offset": 2,
         "num_experts": 3, "num_experts_per_tok": 2, "expert_layer_period": 2,
@@ -159,12 +174,18 @@ HIDDEN = {
     "DeBERTa-v2": Family("DebertaV2Model", WIDE),
 }  # fmt: skip
 
+# captured by no means, and why
+REFUSED = {
+    "BitNet": (Family("BitNetModel", GROUPED), "a norm before W_O"),
+    "DiffLlama": (Family("DiffLlamaModel", GROUPED), "differential attention"),
+}
+
 
 def build(name: str, dtype: torch.dtype, **changes: Any) -> Any:
     """A model whose every weight, biases and gains too, is random."""
     import transformers
 
-    family = {**FAMILIES, **HIDDEN}[name]
+    family = _family(name)
     kind: Any = getattr(transformers, family.model)
     torch.manual_seed(0)
     config = kind.config_class(**{**family.sizes, **changes})
@@ -182,13 +203,18 @@ def build(name: str, dtype: torch.dtype, **changes: Any) -> Any:
     return model.to(dtype).eval()
 
 
+def _family(name: str) -> Family:
+    refused = {name: family for name, (family, _) in REFUSED.items()}
+    return {**FAMILIES, **HIDDEN, **refused}[name]
+
+
 def inputs_of(
     name: str, dtype: torch.dtype, part: str | None = None, *, n: int = 9
 ) -> dict[str, Tensor]:
     """Inputs of two sentences, images or sounds."""
     g = torch.Generator().manual_seed(1)
     tokens = torch.stack([torch.randperm(57, generator=g)[:n] + 3 for _ in range(2)])
-    kind = {**FAMILIES, **HIDDEN}[name].inputs
+    kind = _family(name).inputs
     given = {
         "image": lambda: {"pixel_values": torch.randn(2, 3, 16, 16, generator=g, dtype=dtype)},
         "sound": lambda: {"input_features": torch.randn(2, 8, 32, generator=g, dtype=dtype)},

@@ -134,6 +134,11 @@ def _set_means(written: _Written, model: nn.Module, over: Any, part: Part | None
     captured = capture(model, over, part=part, layers=sorted(written))
     n_tokens = captured.mask.sum()
     for number, layer in zip(sorted(written), captured.layers, strict=True):
+        if layer.gate is not None:
+            raise InvalidArgumentError(
+                "Heads that write a mean must have no gate, as it differs from token to token; "
+                f"those of layer {number} have one. Omit `mean_over`, so that they write nothing."
+            )
         # z is 0 at padding
         means = layer.z.sum((0, 2)) / n_tokens
         for head in written[number]:

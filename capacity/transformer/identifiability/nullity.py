@@ -302,6 +302,9 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         m = n_tokens + columns_of_sink
         n = m[:, None].expand(batch, n_heads)
         ranks = value_ranks(v, layer.W_O, m)
+        joint = ranks.joint
+        if layer.gate is not None:
+            joint = _joint_of_last(layer.gate, layer.W_O, v, m, captured.mask)
         rows = torch.tensor(captured.n_rows)[:, None].expand(batch, n_heads)
         unique = torch.where(ranks.simplex == n, rows, 0)
         excess: list[int | None] = [None] * (batch * n_heads)
@@ -323,7 +326,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
             "rank_values": ranks.values,
             "nullity": n - ranks.values,
             "nullity_simplex": n - ranks.simplex,
-            "joint_nullity": (n_heads * m - ranks.joint)[:, None],
+            "joint_nullity": (n_heads * m - joint)[:, None],
             "identifiable_rows": unique,
         }
         table = pd.DataFrame(
@@ -334,6 +337,17 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         tables.append(table)
     table = pd.concat(tables, ignore_index=True)
     return table.sort_values(["sentence", "layer", "head"], ignore_index=True)
+
+
+def _joint_of_last(gate: Tensor, W_O: Tensor, v: Tensor, n: Tensor, mask: Tensor) -> Tensor:
+    """Joint ranks of the last token's constraints, sum_h a^h V^h diag(g^h) W_O^h = 0."""
+    joint = []
+    for sentence, real in enumerate(mask):
+        last = int(real.nonzero()[-1])
+        only = slice(sentence, sentence + 1)
+        gated = gate[sentence, :, last, :, None] * W_O
+        joint.append(value_ranks(v[only], gated, n[only]).joint)
+    return torch.cat(joint)
 
 
 def _unique_within(layer: LayerActivations, mask: Tensor, seen: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
+    LayerActivations,
     Normed,
     Scaled,
     Step,
@@ -251,7 +252,7 @@ def head_terms(captured: ActivationCache) -> Float[Tensor, "layers heads batch n
     """
     return torch.stack(
         [
-            (layer.z_unbiased @ layer.W_O).transpose(0, 1) * kept
+            (_unbiased(layer) @ layer.W_O).transpose(0, 1) * kept
             for layer, kept in zip(captured.layers, scales_after_heads(captured), strict=True)
         ]
     )
@@ -287,8 +288,13 @@ def head_importance(captured: ActivationCache) -> Float[Tensor, "layers heads ba
     for layer, kept in zip(captured.layers, scales_after_heads(captured), strict=True):
         # e . (g z W_O) = z . ((g e) W_O^T)
         back = torch.einsum("bnd,hvd->hbnv", e * kept, layer.W_O)
-        shares.append((layer.z_unbiased.transpose(0, 1) * back).sum(-1))
+        shares.append((_unbiased(layer).transpose(0, 1) * back).sum(-1))
     return torch.stack(shares) / e.square().sum(-1)
+
+
+def _unbiased(layer: LayerActivations) -> Tensor:
+    """What W_O reads, without the bias of values, which layers with a gate don't tell apart."""
+    return layer.z_unbiased if layer.gate is None else layer.gated
 
 
 def scales_after_heads(captured: ActivationCache) -> list[Tensor]:

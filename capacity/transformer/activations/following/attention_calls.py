@@ -113,6 +113,8 @@ class AttentionCall:
         Factor of the logits.
     mask : Tensor or None
         What was added to the logits.
+    has_sink : bool
+        Whether rows may have a weight on a sink.
     """
 
     module: nn.Module
@@ -123,6 +125,7 @@ class AttentionCall:
     z: Tensor
     scale: float
     mask: Tensor | None
+    has_sink: bool
 
 
 _listener: ContextVar[Callable[[AttentionCall], None] | None] = ContextVar("listener", default=None)
@@ -168,9 +171,9 @@ def edited_heads(model: nn.Module, edit: Edit) -> Iterator[None]:
         yield
 
 
-def is_edited(edit: Edit) -> bool:
-    """Return whether this is in the context of an edit, and of its thread."""
-    return edit in _edits.get()
+def is_edited(edit: Edit | None = None) -> bool:
+    """Return whether this is in the context of an edit, or of any, and of its thread."""
+    return bool(_edits.get()) if edit is None else edit in _edits.get()
 
 
 @contextmanager
@@ -276,8 +279,9 @@ def _attend(
     tell = _listener.get()
     if tell is not None:
         scale = given.get("scaling") or getattr(module, "scaling", None) or query.shape[-1] ** -0.5
-        call = AttentionCall(module, query, key, value, pattern, z, float(scale), attention_mask)
-        tell(call)
+        has_sink = hasattr(module, "sinks") or given.get("sinks") is not None
+        tell(AttentionCall(module, query, key, value, pattern, z, float(scale), attention_mask,
+                           has_sink))  # fmt: skip
     for edit in _edits.get():
         z = edit(module, z)
     return z, pattern

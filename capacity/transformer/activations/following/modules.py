@@ -204,7 +204,7 @@ def layers_of(stack: nn.Module) -> Iterator[nn.Module]:
     """Elements of the outermost lists of modules; of those that attend, if there are any."""
     lists = [*_lists_of(stack)]
     # others may convolve sounds before the layers, or project what is between them
-    for one in [each for each in lists if any(map(_attends, each.modules()))] or lists:
+    for one in [each for each in lists if any(map(attends, each.modules()))] or lists:
         yield from one
 
 
@@ -216,7 +216,8 @@ def _lists_of(stack: nn.Module) -> Iterator[nn.ModuleList]:
             yield from _lists_of(child)
 
 
-def _attends(module: nn.Module) -> bool:
+def attends(module: nn.Module) -> bool:
+    """Return whether a module calls itself attention."""
     name = type(module).__name__.lower()
     return "attention" in name or "attn" in name
 
@@ -230,7 +231,7 @@ def mixing_modules(stack: nn.Module) -> set[nn.Module]:
     inner = (
         module for layer in layers_of(stack) for module in layer.modules() if module is not layer
     )
-    mixers = (module for module in inner if _attends(module) or _convolves(module))
+    mixers = (module for module in inner if attends(module) or _convolves(module))
     return {part for mixer in mixers for part in mixer.modules()}
 
 

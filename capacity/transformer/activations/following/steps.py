@@ -159,7 +159,7 @@ def _written(
             yield from _written(part, layer, first, layers, source)
     elif isinstance(node, Multiple):
         for step in _written(node.of, layer, first, layers, source):
-            yield replace(step, factor=step.factor * node.factor)
+            yield replace(step, factor=step.factor * _factor(node, first.shape[:2]))
     elif isinstance(node, NormOf):
         inner = list(_written(node.of, layer, first, layers, source))
         if len(inner) != 1 or inner[0].norm is not None or not _is_one(inner[0].factor):
@@ -170,13 +170,12 @@ def _written(
 
 
 def _one_written(node: Node, layer: int, first: Tensor, layers: Numbered, source: str) -> Written:
-    value = _value(node)
-    if not isinstance(value, Tensor) or value.numel() != first.shape[:2].numel() * value.shape[-1]:
+    value = _value(node, first.shape[:2])
+    if not isinstance(value, Tensor):
         _fail(
             f"in layer {layer} of {source} something is added to it that isn't an output of a "
             "sublayer (by a hook?)"
         )
-    value = value.reshape(*first.shape[:2], -1)
     leaf = node if isinstance(node, Leaf) else Leaf(False, value)
     if leaf.call is not None:
         return written_by_heads(*layers[leaf.call], value)
@@ -196,10 +195,25 @@ def _is_plain(node: Node) -> bool:
     return isinstance(node, Leaf) and node.call is None and not node.mixes
 
 
-def _value(node: Any) -> Any:
+def _value(node: Any, shape: torch.Size) -> Tensor | None:
+    """Value of a node, with the dimensions of sentences and tokens; None if it has others."""
     if isinstance(node, Sum):
-        return _value(node.parts[0]) + _value(node.parts[1])
-    return _value(node.of) * node.factor if isinstance(node, Multiple) else node.value
+        one, two = (_value(part, shape) for part in node.parts)
+        return None if one is None or two is None else one + two
+    if isinstance(node, Multiple):
+        value = _value(node.of, shape)
+        return None if value is None else value * _factor(node, shape)
+    value = node.value
+    # some families flatten sentences
+    fits = isinstance(value, Tensor) and value.numel() == shape.numel() * value.shape[-1]
+    return value.reshape(*shape, -1) if fits else None
+
+
+def _factor(node: Multiple, shape: torch.Size) -> Any:
+    """Factor of a multiple, with the dimensions of sentences and tokens if each has its own."""
+    factor = node.factor
+    of_tokens = isinstance(factor, Tensor) and factor.ndim > 1 and factor.numel() == shape.numel()
+    return factor.reshape(*shape, 1) if of_tokens else factor
 
 
 def _is_one(factor: float | Tensor) -> bool:

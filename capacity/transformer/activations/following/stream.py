@@ -134,7 +134,8 @@ class StreamFollower(TorchFunctionMode):
 
     def _random(self, like: Tensor) -> Tensor:
         """A random vector, always the same one."""
-        if self._vector is None or len(self._vector) != like.shape[-1]:
+        vector = self._vector
+        if vector is None or len(vector) != like.shape[-1] or vector.dtype != like.dtype:
             self._vector = random_vector(like.shape[-1], like)
         return self._vector
 
@@ -184,7 +185,9 @@ class StreamFollower(TorchFunctionMode):
         known, self._moments = self._moments, None
         self._paused -= 1
         x = given_tensor(args, kwargs)
-        if self._paused or x is None or not isinstance(output, Tensor) or x.shape != output.shape:
+        if self._paused or x is None or not isinstance(output, Tensor):
+            return
+        if (x.shape, x.dtype) != (output.shape, output.dtype):
             return
         if self.start is not None and not self._is_full(x):
             return

@@ -39,7 +39,7 @@ class LayerActivations:
         Values with their bias, 0 at padding. Grouped keys and values are repeated: one for each
         query head.
     z : (batch, n_heads, n, d_head_vo)
-        Outputs of the heads, ``pattern @ v``; 0 at padding.
+        Outputs of the heads, ``pattern @ v``, before a gate; 0 at padding.
     W_O : (n_heads, d_head_vo, d_model)
         Output weights of each head.
     b_V : (n_heads, d_head_vo) or None
@@ -54,6 +54,9 @@ class LayerActivations:
     sink : (batch, n_heads, n) or None
         Weight of each row on a sink, one more column with values of 0, as in GPT-OSS: rows of the
         pattern sum to 1 less this.
+    gate : (batch, n_heads, n, d_head_vo) or None
+        Factor of each number of z, computed from the token, as in Qwen3-Next: the heads write
+        ``(gate * z) @ W_O + b_O``. A gate that is one number for each head is repeated.
     soft : bool
         Whether the pattern is the softmax of ``scale * q @ k.mT``; False where the model adds
         biases of positions, or caps logits.
@@ -71,6 +74,7 @@ class LayerActivations:
     seen: Bool[Tensor, "batch n n"] | None = None
     sink: Float[Tensor, "batch heads n"] | None = None
     soft: bool = True
+    gate: Float[Tensor, "batch heads n d_head_vo"] | None = None
 
     def without_padding(
         self, mask: Bool[Tensor, "batch n"], keys: Bool[Tensor, "batch n"] | None = None
@@ -99,7 +103,7 @@ class LayerActivations:
     def of_heads(self, heads: Sequence[int]) -> LayerActivations:
         """Return the activations of some heads, in this order."""
         at = torch.as_tensor(heads, device=self.v.device)
-        tensors = {name: x[:, at] for name in ("pattern", "q", "k", "v", "z", "sink")
+        tensors = {name: x[:, at] for name in ("pattern", "q", "k", "v", "z", "sink", "gate")
                    if (x := getattr(self, name)) is not None}  # fmt: skip
         b_V = None if self.b_V is None else self.b_V[at]
         return replace(self, W_O=self.W_O[at], b_V=b_V, **tensors)
@@ -115,8 +119,13 @@ class LayerActivations:
         return self.z if self.b_V is None else self.z - self.b_V[:, None]
 
     @property
+    def gated(self) -> Float[Tensor, "batch heads n d_head_vo"]:
+        """Outputs of the heads as W_O reads them: ``gate * z``, or z without a gate."""
+        return self.z if self.gate is None else self.gate * self.z
+
+    @property
     def T(self) -> Float[Tensor, "batch heads n d_model"]:
-        """Vectors that heads average: T = V W_O, Bhardwaj et al. (2021), equation (2)."""
+        """Vectors that heads average, but for gates: T = V W_O, Bhardwaj et al. (2021), (2)."""
         return self.v @ self.W_O
 
 
@@ -381,7 +390,7 @@ def written_by_heads(index: int, layer: LayerActivations, output: Tensor | None 
         The sum of the heads' outputs, and the biases.
     """
     if output is None:
-        output = torch.einsum("bhnv,hvd->bnd", layer.z, layer.W_O)
+        output = torch.einsum("bhnv,hvd->bnd", layer.gated, layer.W_O)
         output = output if layer.b_O is None else output + layer.b_O
     passed = None if layer.b_V is None else (layer.b_V, layer.W_O)
     return Written(index, "heads", output, layer.b_O, passed=passed)

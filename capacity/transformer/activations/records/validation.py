@@ -294,7 +294,7 @@ def check_written(captured: ActivationCache) -> ActivationCache:
 def check_output(
     layer: LayerActivations, wrote: Tensor, mask: Bool[Tensor, "batch n"], of: str, product: Tensor
 ) -> None:
-    """Check that the joint output of a layer's heads is z W_O + b_O, by a random vector.
+    """Check that the joint output of a layer's heads is (gate * z) W_O + b_O, by a random vector.
 
     `product` is that of W_O with `random_vector`.
 
@@ -304,12 +304,14 @@ def check_output(
         If it is something else.
     """
     r = random_vector(layer.W_O.shape[-1], layer.z)
-    flat = layer.z.transpose(1, 2).flatten(2)
+    flat = layer.gated.transpose(1, 2).flatten(2)
     expected = flat @ product
     expected = expected if layer.b_O is None else expected + layer.b_O @ r
     apart = (wrote.view(*mask.shape, -1) @ r - expected) * mask
     off = float(apart.abs().max()) / (largest(wrote) + torch.finfo(wrote.dtype).tiny)
-    if not off <= 1e3 * torch.finfo(layer.z.dtype).eps:
+    # gates may be applied in float32, whatever their model computes in
+    dtype = layer.z.dtype if layer.gate is None else torch.float32
+    if not off <= 1e3 * torch.finfo(dtype).eps:
         raise InvalidArgumentError(
             f"Heads must add z W_O + b_O to the residual stream; in {of} what they added differs "
             f"by {off:.1g} of its size. Its output weights are wrapped (merge adapters into the "

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import (
@@ -240,3 +241,28 @@ def test_two_towers_are_captured_one_by_one() -> None:
 def test_inputs_without_tokens_name_what_they_lack(inputs: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError, match="must hold input_ids, pixel_values, input_fea"):
         capture(build("BERT", F32), inputs)
+
+
+def test_messages_name_hooks_only_where_there_are_some() -> None:
+    def spoil(_: nn.Module, __: Any, output: Any) -> None:
+        output.data[:, 0] = 7.0
+
+    class Spoiling(GPT2Block):
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            output: Any = super().forward(*args, **kwargs)
+            output.data[:, 0] = 7.0
+            return output
+
+    hooked, changed = build("GPT-2", F32), build("GPT-2", F32)
+    hooked.h[0].register_forward_hook(spoil)
+    changed.h[0].__class__ = Spoiling
+    for model, is_hooked in ((hooked, True), (changed, False)):
+        why = capture(model, TOKENS).unfollowed
+        assert why is not None
+        assert ("ooks" in why) == is_hooked
+    # those of transformers, which keep hidden states, don't count
+    quiet = build("GPT-2", F32)
+    with torch.no_grad():
+        quiet(TOKENS, output_hidden_states=True)
+    assert any(module._forward_hooks for module in quiet.modules())
+    assert not capture(quiet, TOKENS).hooked

@@ -83,9 +83,9 @@ class Run:
         if not attending:
             raise InvalidArgumentError(
                 "A model's attention must go through the AttentionInterface of transformers; none "
-                f"of {self.source} does (GPT-Neo, GPT-J, BLOOM, Falcon and DeBERTa have code of "
-                "their own). Capture its patterns and values by hooks, and give them to "
-                "capacity.transformer.from_tensors."
+                f"of {self.source} does: its family has attention code of its own, as GPT-Neo, "
+                "GPT-J, BLOOM, Falcon, DeBERTa and some thirty others. Capture its patterns and "
+                "values by hooks, and pass them to capacity.transformer.from_tensors."
             )
         require_attending("`layers`", self.plan.layers or (), attending)
 
@@ -102,7 +102,8 @@ class Run:
         elif self.plan.whole:
             try:
                 follower, last = self._recorder.stream, self._recorder.last
-                first, steps = steps_of(last, follower, layers, attending, self.source)
+                first, steps = steps_of(last, follower, layers, attending, self.source,
+                                        hooked=self._recorder.hooked)  # fmt: skip
                 last = last.view(*self._mask.shape, -1)
             except InvalidArgumentError as error:
                 # the other analyses don't need the stream
@@ -113,7 +114,7 @@ class Run:
         causal = all(causal for _, causal, _ in self._masks.values())
         return ActivationCache(tuple(layers), self._mask, causal, first, steps, self.source,
                                self._of_keys, why, last,
-                               (numbers, self.plan.heads))  # fmt: skip
+                               (numbers, self.plan.heads), self._recorder.hooked)  # fmt: skip
 
     def _require_affordable(self, config: Any) -> None:
         name = "decoder_input_ids" if self.plan.part == "decoder" else "input_ids"
@@ -148,7 +149,8 @@ class Run:
         layer = layer.without_padding(self._mask, self._of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
         product = product_of(heads.output.module, W_O, r)
-        check_output(layer, heads.output.output, self._mask, of, product)
+        check_output(layer, heads.output.output, self._mask, of, product,
+                     hooked=self._recorder.hooked)  # fmt: skip
         check_heads(layer, self._mask, of, causal=causal, how=plan.check)
         if plan.heads is not None:
             require_within("heads", plan.heads, layer.v.shape[1])

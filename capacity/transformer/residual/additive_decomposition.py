@@ -141,17 +141,22 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     stages.append(terms)
     split = AdditiveDecomposition(torch.stack(stages), captured.mask, names)
     if captured.last is not None:
-        _require_sum(split, captured.last, captured.source)
+        _require_sum(split, captured.last, captured)
     return split
 
 
-def _require_sum(split: AdditiveDecomposition, last: Tensor, source: str) -> None:
+def _require_sum(split: AdditiveDecomposition, last: Tensor, captured: ActivationCache) -> None:
     off = apart(split.embeddings[-1], last, split.mask)
     if not off <= SAME:
+        way = (
+            "Remove hooks, and compare model(...) before and after"
+            if captured.hooked
+            else "Use effective_attention and identifiability_table, which don't need it"
+        )
         raise InvalidArgumentError(
-            f"The terms must sum to the model's last embeddings; in {source} they differ by "
-            f"{off:.1g} of their size. Something changes the residual stream that can't be "
-            "followed: remove hooks, and compare model(...) before and after."
+            f"The terms must sum to the model's last embeddings; in {captured.source} they differ "
+            f"by {off:.1g} of their size. The residual stream is changed in a way that isn't "
+            f"followed, such as a write in place. {way}."
         )
 
 

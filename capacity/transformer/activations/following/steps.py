@@ -40,6 +40,8 @@ def steps_of(
     layers: Sequence[LayerActivations],
     numbers: Sequence[int],
     source: str,
+    *,
+    hooked: bool,
 ) -> tuple[Tensor, tuple[Step, ...]]:
     """Initial stream of a model, and the steps from it to the last embeddings.
 
@@ -55,14 +57,33 @@ def steps_of(
         Their indices among all layers.
     source : str
         Name of the model, for messages.
+    hooked : bool
+        Whether others have registered hooks on the model, which may be the reason.
 
     Raises
     ------
     InvalidArgumentError
         If the stream can't be followed.
     """
+    try:
+        return _steps_of(last, follower, layers, numbers, source)
+    except _NoSumError as why:
+        way = "Remove hooks that change activations, or use" if hooked else "Use"
+        raise InvalidArgumentError(
+            f"The residual stream must be a sum of what sublayers write; {why}. {way} "
+            "effective_attention and identifiability_table, which don't need it."
+        ) from None
+
+
+def _steps_of(
+    last: Tensor,
+    follower: StreamFollower,
+    layers: Sequence[LayerActivations],
+    numbers: Sequence[int],
+    source: str,
+) -> tuple[Tensor, tuple[Step, ...]]:
     if follower.spoilt is not None:
-        _fail(f"{follower.spoilt} of {source} it is written over, as by a hook that changes it")
+        _fail(f"{follower.spoilt} of {source} it is written over in a way that isn't followed")
     n_last = last.numel() // last.shape[-1]
     n_first = n_last if follower.start is None else follower.start.value.shape[:-1].numel()
     if n_last != n_first:
@@ -87,7 +108,7 @@ def steps_of(
     wrote = [s.layer for s in steps if isinstance(s, Written) and s.term == "heads"]
     if wrote != list(numbers):
         odd = next((i for i in numbers if wrote.count(i) != 1), numbers[0])
-        _fail(f"in layer {odd} of {source} what heads write isn't added to it once (by a hook?)")
+        _fail(f"in layer {odd} of {source} what heads write isn't added to it once")
     return first, tuple(steps)
 
 
@@ -174,7 +195,7 @@ def _one_written(node: Node, layer: int, first: Tensor, layers: Numbered, source
     if not isinstance(value, Tensor):
         _fail(
             f"in layer {layer} of {source} something is added to it that isn't an output of a "
-            "sublayer (by a hook?)"
+            "sublayer"
         )
     leaf = node if isinstance(node, Leaf) else Leaf(False, value)
     if leaf.call is not None:
@@ -220,9 +241,9 @@ def _is_one(factor: float | Tensor) -> bool:
     return isinstance(factor, float) and factor == 1
 
 
+class _NoSumError(Exception):
+    """Why the residual stream is no sum of what sublayers write."""
+
+
 def _fail(why: str) -> NoReturn:
-    raise InvalidArgumentError(
-        f"The residual stream must be a sum of what sublayers write; {why}. Remove hooks that "
-        "change activations, or use effective_attention and identifiability_table, which don't "
-        "need it."
-    )
+    raise _NoSumError(why)

@@ -307,6 +307,8 @@ class ActivationCache:
     chosen : pair of tuples of int, or None
         Indices of `layers` in the model and of their heads; None for either if all were asked for,
         and all layers attend.
+    hooked : bool
+        Whether others had registered hooks on the model, which may change its activations.
     """
 
     layers: tuple[LayerActivations, ...]
@@ -319,6 +321,7 @@ class ActivationCache:
     unfollowed: str | None = None
     last: Float[Tensor, "batch n d_model"] | None = None
     chosen: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)
+    hooked: bool = False
 
     @property
     def n_layers(self) -> int:

@@ -253,8 +253,8 @@ def check_heads(
             raise InvalidArgumentError(
                 f"Attention must average values: rows that sum to 1, and z = pattern @ v. In {of} "
                 f"rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their size: its "
-                "heads do something else as well (a mask on heads, dropout, another path), which "
-                "these analyses don't cover."
+                "heads do something else as well (a mask on heads, a factor of their outputs, "
+                "another path), which these analyses don't cover."
             )
     if causal and _is_above(layer.pattern, whole=how == "full"):
         raise InvalidArgumentError(
@@ -292,11 +292,17 @@ def check_written(captured: ActivationCache) -> ActivationCache:
 
 
 def check_output(
-    layer: LayerActivations, wrote: Tensor, mask: Bool[Tensor, "batch n"], of: str, product: Tensor
+    layer: LayerActivations,
+    wrote: Tensor,
+    mask: Bool[Tensor, "batch n"],
+    of: str,
+    product: Tensor,
+    *,
+    hooked: bool = False,
 ) -> None:
     """Check that the joint output of a layer's heads is (gate * z) W_O + b_O, by a random vector.
 
-    `product` is that of W_O with `random_vector`.
+    `product` is that of W_O with `random_vector`; `hooked` is whether hooks may be the reason.
 
     Raises
     ------
@@ -314,8 +320,9 @@ def check_output(
     if not off <= 1e3 * torch.finfo(dtype).eps:
         raise InvalidArgumentError(
             f"Heads must add z W_O + b_O to the residual stream; in {of} what they added differs "
-            f"by {off:.1g} of its size. Its output weights are wrapped (merge adapters into the "
-            "model first), or their output is changed on the way (by a hook)."
+            f"by {off:.1g} of its size. "
+            + ("Remove hooks that change it, or merge" if hooked else "Merge")
+            + " adapters into its output weights first."
         )
 
 

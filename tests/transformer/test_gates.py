@@ -36,7 +36,7 @@ GATES: dict[str, Any] = {
 gated = pytest.mark.parametrize("name", GATES)
 
 
-def read_by(attention: nn.Module, run: Any) -> tuple[Tensor, Tensor, Tensor]:
+def read_by(attention: Any, run: Any) -> tuple[Tensor, Tensor, Tensor]:
     """What an attention reads, and its W_O reads and writes, while the model runs."""
     found: list[Tensor] = []
     hooks = [
@@ -105,15 +105,16 @@ def test_nullities_are_those_of_the_values_and_jointly_those_of_the_last_token(n
     mask = torch.ones_like(padded)
     mask[1, 14:] = 0
     captured = capture(model, {"input_ids": padded, "attention_mask": mask})
-    table = identifiability_table(captured).set_index(["sentence", "layer", "head"])
+    table = identifiability_table(captured)
     for number, layer in zip(captured.layer_numbers, captured.layers, strict=True):
         for sentence, n in enumerate((20, 14)):
             assert layer.gate is not None
+            of_layer = table[(table["sentence"] == sentence) & (table["layer"] == number)]
             rows = []
             for head in range(4):
                 v = layer.v[sentence, head, :n].numpy()
                 W_O, gate = layer.W_O[head].numpy(), layer.gate[sentence, head, n - 1].numpy()
-                row = table.loc[(sentence, number, head)]
+                row = of_layer[of_layer["head"] == head].iloc[0]
                 # W_O has full row rank, and no gate is 0
                 assert row["rank_values"] == np.linalg.matrix_rank(v * gate @ W_O) == 8
                 ones = np.zeros((n, 4))
@@ -121,7 +122,7 @@ def test_nullities_are_those_of_the_values_and_jointly_those_of_the_last_token(n
                 rows.append(np.concatenate([v * gate @ W_O, ones], axis=1))
             # 4 heads of 20 tokens; 32 features and 4 sums are kept
             joint = 4 * n - np.linalg.matrix_rank(np.concatenate(rows))
-            assert table.loc[(sentence, number, 0)]["joint_nullity"] == joint
+            assert (of_layer["joint_nullity"] == joint).all()
 
 
 def test_joint_nullity_depends_on_the_gate() -> None:

@@ -44,7 +44,7 @@ class Selecting(LlamaAttention):
     """Attention that hands a keyword on, which the eager code swallows."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
-        return super().forward(*args, indices=torch.zeros(1), **kwargs)
+        return super().forward(*args, **kwargs, **{"indices": torch.zeros(1)})
 
 
 def fickle(kind: type[LlamaAttention], implementation: str) -> Any:

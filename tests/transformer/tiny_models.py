@@ -197,9 +197,10 @@ def build(name: str, dtype: torch.dtype, **changes: Any) -> Any:
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
         for module in model.modules():
-            if hasattr(module, "layer_scalar"):
+            scalar = getattr(module, "layer_scalar", None)
+            if isinstance(scalar, Tensor):
                 # a buffer, of ones before training
-                module.layer_scalar.fill_(0.7)
+                scalar.fill_(0.7)
     return model.to(dtype).eval()
 
 

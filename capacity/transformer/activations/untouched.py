@@ -33,7 +33,7 @@ _compared: WeakKeyDictionary[nn.Module, dict[Any, int]] = WeakKeyDictionary()
 
 @contextmanager
 def same_random_numbers(device: torch.device, state: Tensor) -> Iterator[None]:
-    """Draw from a state of a device's generator in this context, and go on as before after it."""
+    """Draw from a state of a device's generator in this context, and from its own after it."""
     generator = generator_of(device)
     before = generator.get_state()
     generator.set_state(state)

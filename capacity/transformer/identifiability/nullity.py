@@ -9,6 +9,11 @@ is from unique is the dimension of A~, for one row, which depends on what must b
 * ``p4_excess``: A must come from logits of rank d_head_qk (P1-P4,
   `capacity.transformer.identifiability.logit_rank`). The last two aren't in the paper.
 
+Where a gate g multiplies the outputs of a head (Qwen3-Next), row i of A writes a_i V diag(g_i) W_O.
+A change a~ with a~ V = 0 has no effect whatever the gates are; if none is 0, and W_O has full row
+rank, no other change is without effect. So nullities are those of T = V W_O, without gates. The sum
+over heads weighs directions by the gates of its row: ``joint_nullity`` is that of the last token.
+
 A singular value of T counts as 0 up to max(n, d_model) eps ||T||_2, the paper's rule, with the eps
 of the dtype that the model computed in; everything here is computed in float64. The rule is
 relative: it doesn't depend on the scale of values. For the same reason rank[T, 1] is computed as
@@ -294,7 +299,8 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         ``joint_nullity``
             Dimension of the changes to one row in all heads that preserve the sum of their outputs
             and the sums of rows; one number for the layer. Generically max(0, n H - d_model - H).
-            In a causal model it is that of the last token, which alone attends to all tokens.
+            In a causal model it is that of the last token, which alone attends to all tokens; with
+            gates, in any model, with those of the last token.
         ``identifiable_rows``
             Number of rows of A that are unique given P2 and P3. Bidirectional: all or none. Causal:
             the number of leading rows of [T, 1] that are independent, as a row depends on the

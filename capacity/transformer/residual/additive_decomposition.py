@@ -298,7 +298,7 @@ def head_importance(captured: ActivationCache) -> Float[Tensor, "layers heads ba
 
 
 def _unbiased(layer: LayerActivations) -> Tensor:
-    """What W_O reads, without the bias of values, which layers with a gate don't tell apart."""
+    """Return what W_O reads, without the bias of values, which no layer with a gate has apart."""
     return layer.z_unbiased if layer.gate is None else layer.gated
 
 

@@ -75,7 +75,10 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
     -------
     callable
         The head: from embeddings (..., d_model) to logits (..., d_vocab). It is the model's own
-        code, without what precedes the head.
+        code, without what precedes the head. In GPT-2, Llama and most decoders a norm does, which
+        isn't part of it: it belongs to the last stage of `decompose`. So the head's argument is the
+        last embeddings, or terms of them; for embeddings after an earlier layer apply that norm
+        first (``model.base_model.norm`` in Llama, ``ln_f`` in GPT-2).
 
     Raises
     ------

@@ -136,8 +136,8 @@ class StreamFollower(TorchFunctionMode):
         """A random vector, always the same one."""
         vector = self._vector
         if vector is None or len(vector) != like.shape[-1] or vector.dtype != like.dtype:
-            self._vector = random_vector(like.shape[-1], like)
-        return self._vector
+            vector = self._vector = random_vector(like.shape[-1], like)
+        return vector
 
     def _made(self, x: Tensor, node: Node, probe: Tensor | None = None) -> None:
         self._nodes[x] = node

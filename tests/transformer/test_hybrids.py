@@ -141,6 +141,17 @@ def test_tables_and_partial_sums_have_the_layers_and_terms_that_there_are() -> N
     assert sums[sums[list(split.names)].all(axis=1)]["accuracy"].tolist() == [1.0]
 
 
+def test_the_shell_names_the_layers_that_have_heads() -> None:
+    from capacity.cli.commands.attention import _chosen
+    from capacity.transformer import effective_attention
+
+    captured = capture(build("Jamba", F32), TOKENS[:1])
+    table = attention_table(captured, effective_attention(captured))
+    assert _chosen(table, 2, 1)["head"] == 1
+    with pytest.raises(InvalidArgumentError, match="--layer must be among 2 and --head from 0"):
+        _chosen(table, 0, 1)
+
+
 def test_two_attentions_of_a_layer_are_two_layers() -> None:
     captured = capture(build("LongCat-Flash", F32), TOKENS)
     assert captured.layer_numbers == (0, 1, 2, 3)

@@ -151,8 +151,9 @@ def _chosen(table: Any, layer: int | None, head: int | None) -> Any:
     if rows.empty:
         numbers = table["layer"].unique().tolist()
         # layers of hybrids without attention have no heads
+        those = ", ".join(map(str, numbers))
         whole = numbers == list(range(len(numbers)))
-        layers = f"from 0 to {numbers[-1]}" if whole else f"among {', '.join(map(str, numbers))}"
+        layers = f"from 0 to {numbers[-1]}" if whole else f"among {those}"
         raise InvalidArgumentError(
             f"--layer must be {layers} and --head from 0 to "
             f"{table['head'].max()}, both together; got {layer!s:.60} and {head!s:.60}."

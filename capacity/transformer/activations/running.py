@@ -83,9 +83,9 @@ class Run:
         if not attending:
             raise InvalidArgumentError(
                 "A model's attention must go through the AttentionInterface of transformers; none "
-                f"of {self.source} does: its family has attention code of its own, as GPT-Neo, "
-                "GPT-J, BLOOM, Falcon, DeBERTa and some thirty others. Capture its patterns and "
-                "values by hooks, and pass them to capacity.transformer.from_tensors."
+                f"of {self.source} does, as its family has attention code of its own. Capture its "
+                "patterns and values by hooks, and pass them to "
+                "capacity.transformer.from_tensors."
             )
         require_attending("`layers`", self.plan.layers or (), attending)
 

@@ -83,8 +83,9 @@ durations: $(VENV)/tests-installed
 	$(PYTEST) -m "not slow" --junitxml=build/durations.xml tests capacity
 	$(BIN)/python tools/durations.py build/durations.xml
 
-# with `make test`, each test once
-test-rest: wheel-check triton-check
+# with `make test`, each test once; packages are fetched for one check while the other computes
+test-rest: $(VENV)/tests-installed
+	@$(MAKE) --no-print-directory --jobs 2 wheel-check triton-check
 	$(PYTEST) README.md
 	$(PYTEST) --durations=60 -m "slow and not full" tests capacity
 

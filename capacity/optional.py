@@ -44,6 +44,8 @@ EXTRAS = {
     "distributed": "distributed",
     "duckdb": "duckdb",
     "transformers": "transformers",
+    "gguf": "gguf",
+    "accelerate": "gguf",
     "triton": "gpu",
     "urllib3": "sparql",
     "jinja2": "report",

@@ -76,8 +76,9 @@ def test_every_optional_package_is_in_its_extra_and_in_all() -> None:
         wanted = "seaborn" if package == "matplotlib" else names[package]
         assert any(one.startswith(wanted) for one in extras[extra]), (package, extra)
     everything = extras["all"][0]
-    # pyttb is for one comparison; PyKEEN brings twenty packages, and triton a gigabyte
-    rare = {"pyttb", "pykeen", "gpu"}
+    # pyttb is for one comparison, gguf for one format; PyKEEN brings twenty packages, and triton a
+    # gigabyte
+    rare = {"pyttb", "pykeen", "gpu", "gguf"}
     assert all(extra in everything for extra in {*EXTRAS.values()} - rare)
 
 

@@ -24,9 +24,10 @@ from capacity.transformer import (
     effective_attention,
     identifiability_table,
 )
-from tests.transformer.tiny_models import FAMILIES, HIDDEN, build, inputs_of
+from tests.transformer.tiny_models import FAMILIES, HIDDEN, REFUSED, build, inputs_of
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "families.md"
+OWN = "attention of its own, which doesn't go through the interface"
 HEAD = """# Families of models
 
 [`capture`](how-to/pretrained-model.md) records the attention of every model of `transformers`
@@ -38,7 +39,8 @@ which writes this page; the tests hold it to what they find (transformers {versi
   to 1, A V is the heads' output and z W_O + b what they write, entry by entry; effective attention
   has the same output.
 * **Identifiability**: ranks, nullities and unique rows of every head.
-* **Decomposition**: last embeddings are the sum of the four terms, to rounding.
+* **Decomposition**: last embeddings are the sum of the four terms (of five where there are
+  *mixers*), to rounding.
 
 | family | pattern | identifiability | decomposition | notes |
 |---|---|---|---|---|
@@ -47,8 +49,10 @@ FOOT = """
 Where the decomposition isn't computed, the first two columns are still true. A *window* is a layer
 whose tokens attend to some of the others alone: in causal mode rows are projected onto the values
 that they may attend to. A *sink* takes weight from a row, and counts as one more column with values
-of 0. Where *logits aren't scale q k* (biases of positions, caps) `p4_excess` is missing, for it
-assumes logits of rank d_head_qk.
+of 0. A *gate* multiplies the outputs of heads by numbers of each token before W_O. *Mixers* are
+sublayers of hybrids that mix tokens without attention (Mamba, gated linear attention, short
+convolutions): they are a term of their own. Where *logits aren't scale q k* (biases of positions,
+caps) `p4_excess` is missing, for it assumes logits of rank d_head_qk.
 """
 
 
@@ -61,7 +65,8 @@ def page() -> str:
     """Text of the page."""
     warnings.simplefilter("ignore")
     rows = [*(_row(name, part) for name, family in FAMILIES.items() for part in family.parts),
-            *(_refused(name) for name in HIDDEN)]  # fmt: skip
+            *(_refused(name, OWN) for name in HIDDEN),
+            *(_refused(name, why) for name, (_, why) in REFUSED.items())]  # fmt: skip
     lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return HEAD.format(version=version("transformers")) + lines + FOOT
 
@@ -86,25 +91,23 @@ def _row(name: str, part: Any) -> list[str]:
 def _remarks(captured: ActivationCache) -> Iterator[str]:
     if captured.causal:
         yield "causal"
+    if any(getattr(step, "term", "") == "mixers" for step in captured.steps):
+        yield "mixers"
     if any(layer.seen is not None for layer in captured.layers):
         yield "windows"
     if any(layer.sink is not None for layer in captured.layers):
         yield "a sink"
+    if any(layer.gate is not None for layer in captured.layers):
+        yield "a gate"
     if not all(layer.soft for layer in captured.layers):
         yield "logits aren't scale q k"
 
 
-def _refused(name: str) -> list[str]:
+def _refused(name: str, why: str) -> list[str]:
     try:
         capture(build(name, torch.float32), inputs_of(name, torch.float32))
     except InvalidArgumentError:
-        return [
-            name,
-            "no",
-            "no",
-            "no",
-            "attention of its own, which doesn't go through the interface",
-        ]
+        return [name, "no", "no", "no", why]
     raise AssertionError(f"{name} is captured: say so")
 
 

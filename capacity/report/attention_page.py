@@ -134,7 +134,6 @@ def attention_report(
 def _importance(captured: ActivationCache) -> tuple[list[float | None], Table | None, str]:
     """Mean importance of each head and each term; the reason where the stream isn't known."""
     from capacity.transformer.residual.additive_decomposition import (
-        TERMS,
         decompose,
         head_importance,
     )
@@ -142,17 +141,19 @@ def _importance(captured: ActivationCache) -> tuple[list[float | None], Table | 
     n_heads = captured.n_layers * len(captured.head_numbers)
     try:
         of_heads = head_importance(captured)[:, :, 0].double().mean(-1).flatten().tolist()
-        of_terms = decompose(captured).importance()[:, :, 0].double().mean(-1).tolist()
+        split = decompose(captured)
+        of_terms = split.importance()[:, :, 0].double().mean(-1).tolist()
     except CapacityError as error:
         return [None] * n_heads, None, str(error)
     return (
         of_heads,
         table(
             "terms",
-            "Importance of the four terms of the embeddings, mean over tokens; a row adds up to 1",
+            f"Importance of the {len(split.names)} terms of the embeddings, mean over tokens; "
+            "a row adds up to 1",
             [Column("after layer", "Number of layers that are done.", "number"),
              *(Column(name.replace("_", " "), f"Importance of the {name.replace('_', ' ')} term.",
-                      "number") for name in TERMS)],
+                      "number") for name in split.names)],
             ((number, *row) for number, row in enumerate(of_terms)),
         ),
         "",

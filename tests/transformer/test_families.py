@@ -58,9 +58,18 @@ def test_patterns_are_those_that_the_model_returns(
     assert torch.equal(before[0], after[0])
     names = {"decoder": "decoder_attentions", "cross": "cross_attentions"}
     told = getattr(before, names.get(part, "attentions"))
+    if name == "MiniMax":
+        # lightning attention has no pattern, and returns something else in its place
+        told = [told[number] for number in captured.layer_numbers]
     assert len(told) == captured.n_layers
     for layer, pattern in zip(captured.layers, told, strict=True):
         assert layer.pattern.dtype == dtype
+        if name == "Granite SWA":
+            # it multiplies the outputs, and not the pattern, by what a sink leaves
+            assert layer.sink is not None
+            pattern = pattern * (1 - layer.sink[..., None])
+            assert torch.allclose(layer.pattern, pattern, rtol=0, atol=1e-6)
+            continue
         # a cache of keys, which isn't used here, changes the order of sums
         assert torch.allclose(layer.pattern, pattern, rtol=0, atol=4 * torch.finfo(dtype).eps)
         assert (layer.pattern @ layer.v - layer.z).abs().max() <= SLACK * layer.z.abs().max()
@@ -70,7 +79,7 @@ def test_patterns_are_those_that_the_model_returns(
             if layer.sink is not None:
                 weights = weights * (1 - layer.sink[..., None])
             assert torch.allclose(weights, pattern, atol=1e-5)
-        assert layer.soft == (name not in ("T5", "Gemma 2") or part == "cross")
+        assert layer.soft == (name not in ("T5", "Gemma 2", "Doge") or part == "cross")
 
 
 @every
@@ -79,7 +88,8 @@ def test_the_values_bias_is_told_apart(name: str, part: Any, dtype: torch.dtype)
     model, inputs, captured = captured_of(name, part, dtype)
     with torch.no_grad():
         for key, parameter in model.named_parameters():
-            *_, module, kind = key.split(".")
+            module, _, kind = key.rpartition(".")
+            module = module.rpartition(".")[2]
             if kind == "bias" and any(mark in module for mark in ("v_", "value", "qkv", "attn")):
                 parameter.add_(0.0 if "norm" in module else 1.0)
     again = capture(model, inputs, part=part)
@@ -126,9 +136,11 @@ def test_the_terms_sum_to_the_models_embeddings(name: str, part: Any, dtype: tor
     told = told_by(model, inputs, part)
     split, last = decompose(captured), told[0]
     assert (split.embeddings[-1] - last).abs().max() <= SLACK * last.abs().max()
-    assert len(split.embeddings) == len(told.hidden_states) == captured.n_layers + 1
-    # hidden states of these two lack the norm after the last layer
-    compared = split.embeddings[: -1 if name in ("ViT", "CLIP, text") else None]
+    # hybrids have layers without attention, and two attentions of LongCat-Flash are two layers
+    stages = split.embeddings[:: 2 if name == "LongCat-Flash" else 1]
+    assert len(stages) == len(told.hidden_states)
+    # hidden states of these lack the norm after the last layer
+    compared = stages[: -1 if name in ("ViT", "CLIP, text", "DINOv3", "AST") else None]
     for ours, theirs in zip(compared, told.hidden_states, strict=False):
         assert (ours - theirs).abs().max() <= SLACK * theirs.abs().max()
     h = split.terms[-1, HEADS]
@@ -163,7 +175,7 @@ def test_padding_changes_nothing(name: str, dtype: torch.dtype, left: bool) -> N
 @pytest.mark.parametrize("name", HIDDEN)
 def test_a_family_that_hides_its_attention_is_refused(name: str) -> None:
     model = build(name, torch.float32)
-    with pytest.raises(InvalidArgumentError, match=r"none of \w+ does .*from_tensors"):
+    with pytest.raises(InvalidArgumentError, match=r"none of \w+ does, .*from_tensors"):
         capture(model, inputs_of(name, torch.float32))
 
 

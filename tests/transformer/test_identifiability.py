@@ -250,3 +250,26 @@ def test_ranks_don_t_depend_on_the_size_of_values_or_weights(
         for name in ("values", "simplex", "joint"):
             assert torch.equal(getattr(scaled, name), getattr(expected, name))
     assert torch.equal(unique_rows(far(v), far(W_O)), unique_rows(v, W_O))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dependent", [None, 3, 16, 24, 32])
+def test_unique_rows_are_those_of_every_prefix(dtype: torch.dtype, dependent: int | None) -> None:
+    """Against the ranks of each prefix; from the `dependent`-th row on, rows of one head repeat."""
+    g = torch.Generator().manual_seed(0)
+    v = torch.randn(2, 3, 40, 32, generator=g, dtype=torch.float64)
+    if dependent is not None:
+        v[0, 1, dependent] = v[0, 1, :dependent].mean(0)
+    W_O = torch.randn(3, 32, 96, generator=g, dtype=torch.float64)
+    n_tokens, v, W_O = [40, 20], v.to(dtype), W_O.to(dtype)
+    expected = torch.ones(2, 3, dtype=torch.int64)
+    for n in range(2, 41):
+        T = v[:, :, :n].double() @ W_O.double()
+        s = torch.linalg.svdvals(T)
+        centred = torch.linalg.svdvals(T - T.mean(-2, keepdim=True))
+        least = max(n, 96) * torch.finfo(dtype).eps * s[..., :1]
+        independent = 1 + (centred > least).sum(-1) == n
+        for sentence, most in enumerate(n_tokens):
+            if n <= most:
+                expected[sentence] += independent[sentence] & (expected[sentence] == n - 1)
+    assert unique_rows(v, W_O, n_tokens).tolist() == expected.tolist()

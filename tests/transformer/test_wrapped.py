@@ -5,9 +5,19 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer import Written, capture, decompose, effective_attention
+from capacity.transformer import (
+    Written,
+    capture,
+    constant_rank_bound,
+    decompose,
+    effective_attention,
+    head_terms,
+)
+from capacity.transformer.activations.records.cache import Scaled
+from capacity.transformer.residual.additive_decomposition import HEADS
 from tests.transformer.tiny_models import build, inputs_of
 
 F32 = torch.float32
@@ -112,13 +122,43 @@ def test_a_stream_steered_by_a_product_is_refused_by_the_decomposition_alone() -
         decompose(capture(model, TOKENS))
 
 
-def test_outputs_of_heads_that_are_changed_before_w_o_are_refused() -> None:
+def test_a_stream_that_hooks_scale_is_followed() -> None:
+    model, factors = build("GPT-2", F32), torch.linspace(0.5, 2, 32)
+    model.h[0].register_forward_hook(lambda _, __, output: output * 0.5)
+    model.h[1].register_forward_hook(lambda _, __, output: output * factors)
+    assert relative(model) < 1e-6
+    captured = capture(model, TOKENS)
+    assert [s.layer for s in captured.steps if isinstance(s, Scaled)] == [0, 1]
+    # fixed factors add no vectors to the constants
+    assert constant_rank_bound(captured) == [0, 1, 3]
+    split = decompose(captured)
+    assert torch.allclose(head_terms(captured).sum((0, 1)), split.terms[-1, HEADS], atol=1e-5)
+    # numbers of a token aren't fixed
+    model.h[0].register_forward_hook(lambda _, __, output: output * torch.rand(2, 9, 1))
+    with pytest.raises(InvalidArgumentError, match="layer 0 of GPT2Model each token is multipl"):
+        relative(model)
+
+
+def test_what_is_written_over_in_place_counts_once() -> None:
     model = build("GPT-2", F32)
-    model.h[1].attn.c_proj.register_forward_pre_hook(lambda _, args: (args[0] * 2,))
-    with pytest.raises(
-        InvalidArgumentError, match=r"those of layer 1 of GPT2Model don't, or are ch"
-    ):
-        capture(model, TOKENS)
+    noise = torch.randn(2, 9, 32, generator=torch.Generator().manual_seed(0))
+    # of a feed-forward, of heads, and of what the first layer reads
+    model.h[0].mlp.register_forward_hook(lambda _, __, output: output.add_(noise))
+    model.h[1].attn.register_forward_hook(lambda _, __, output: (output[0].mul_(0.5), output[1]))
+    model.h[0].register_forward_pre_hook(lambda _, args: (args[0].mul_(2.0), *args[1:]))
+    assert relative(model) < 1e-6
+    assert decompose(capture(model, TOKENS)).terms[-1].abs().amax((1, 2, 3)).min() > 0.01
+
+
+def test_outputs_of_heads_that_are_changed_before_w_o_are_refused() -> None:
+    changes: list[Any] = [lambda x: x + 1, lambda x: x * x.sigmoid(), lambda x: x.mul_(2)]
+    for change in changes:
+        model = build("GPT-2", F32)
+        model.h[1].attn.c_proj.register_forward_pre_hook(lambda _, args, f=change: (f(args[0]),))
+        with pytest.raises(
+            InvalidArgumentError, match=r"those of layer 1 of GPT2Model don't, or are ch.* hooks"
+        ):
+            capture(model, TOKENS)
     model = build("GPT-2", F32)
     model.h[1].attn.c_proj.register_forward_hook(lambda _, __, out: out * 2)
     with pytest.raises(InvalidArgumentError, match=r"in layer 1 of GPT2Model what they added"):
@@ -199,5 +239,30 @@ def test_two_towers_are_captured_one_by_one() -> None:
 
 @pytest.mark.parametrize("inputs", [{"attention_mask": torch.ones(1, 3)}, {}])
 def test_inputs_without_tokens_name_what_they_lack(inputs: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentError, match="must hold input_ids, pixel_values or input_f"):
+    with pytest.raises(InvalidArgumentError, match="must hold input_ids, pixel_values, input_fea"):
         capture(build("BERT", F32), inputs)
+
+
+def test_messages_name_hooks_only_where_there_are_some() -> None:
+    def spoil(_: nn.Module, __: Any, output: Any) -> None:
+        output.data[:, 0] = 7.0
+
+    class Spoiling(GPT2Block):
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            output: Any = super().forward(*args, **kwargs)
+            output.data[:, 0] = 7.0
+            return output
+
+    hooked, changed = build("GPT-2", F32), build("GPT-2", F32)
+    hooked.h[0].register_forward_hook(spoil)
+    changed.h[0].__class__ = Spoiling
+    for model, is_hooked in ((hooked, True), (changed, False)):
+        why = capture(model, TOKENS).unfollowed
+        assert why is not None
+        assert ("ooks" in why) == is_hooked
+    # those of transformers, which keep hidden states, don't count
+    quiet = build("GPT-2", F32)
+    with torch.no_grad():
+        quiet(TOKENS, output_hidden_states=True)
+    assert any(module._forward_hooks for module in quiet.modules())
+    assert not capture(quiet, TOKENS).hooked

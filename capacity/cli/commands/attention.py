@@ -150,8 +150,13 @@ def _chosen(table: Any, layer: int | None, head: int | None) -> Any:
         return table.loc[table["effective_share"].idxmin()]
     rows = table[(table["layer"] == layer) & (table["head"] == head)]
     if rows.empty:
+        numbers = table["layer"].unique().tolist()
+        # layers of hybrids without attention have no heads
+        those = ", ".join(map(str, numbers))
+        whole = numbers == list(range(len(numbers)))
+        layers = f"from 0 to {numbers[-1]}" if whole else f"among {those}"
         raise InvalidArgumentError(
-            f"--layer must be from 0 to {table['layer'].max()} and --head from 0 to "
+            f"--layer must be {layers} and --head from 0 to "
             f"{table['head'].max()}, both together; got {layer!s:.60} and {head!s:.60}."
         )
     return rows.iloc[0]
@@ -171,8 +176,9 @@ def _draw(
     from capacity.transformer.table import all_independent
 
     layer, head = int(chosen["layer"]), int(chosen["head"])
+    at = captured.layer_numbers.index(layer)
     standard, left = (
-        pd.DataFrame(of.layers[layer].pattern[0, head].numpy(), *tokens)
+        pd.DataFrame(of.layers[at].pattern[0, head].numpy(), *tokens)
         for of in (captured, effective)
     )
     if all_independent(table):

@@ -18,6 +18,11 @@ from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.capturing import capture
 from capacity.transformer.activations.following.attention_calls import edited_heads, is_edited
+from capacity.transformer.activations.following.layer_count import (
+    LayerCount,
+    counted_layers,
+    require_attending,
+)
 from capacity.transformer.activations.models.families import Part, body_of
 
 # by layer and head, what it writes in place of its own; None for nothing
@@ -85,24 +90,24 @@ def ablated(
     _, stack = body_of(running, part)
     if mean_over is not None:
         _set_means(written, running, mean_over, part)
-    inside, n_seen = set(stack.modules()), dict[int, int]()
+    inside, counts = set(stack.modules()), dict[int, LayerCount]()
 
     def begin(*_: Any) -> None:
-        n_seen[get_ident()] = 0
+        counts[get_ident()] = LayerCount()
 
     def edit(module: nn.Module, z: Tensor) -> Tensor:
         if module not in inside:
             return z
-        layer = n_seen[get_ident()]
-        n_seen[get_ident()] += 1
+        layer = counts[get_ident()].attend()
         return _edited(z, layer, written.get(layer, {}))
 
     def end(*_: Any) -> None:
         if is_edited(edit):
-            _require_seen(n_seen[get_ident()], written, type(running).__name__)
+            _require_seen(counts[get_ident()].attending, written, type(running).__name__)
 
     with ExitStack() as context:
         context.callback(stack.register_forward_pre_hook(begin).remove)
+        context.enter_context(counted_layers(stack, lambda: counts.get(get_ident())))
         context.callback(stack.register_forward_hook(end).remove)
         # compiled code wouldn't ask
         context.enter_context(torch.compiler.set_stance("force_eager"))
@@ -129,6 +134,11 @@ def _set_means(written: _Written, model: nn.Module, over: Any, part: Part | None
     captured = capture(model, over, part=part, layers=sorted(written))
     n_tokens = captured.mask.sum()
     for number, layer in zip(sorted(written), captured.layers, strict=True):
+        if layer.gate is not None:
+            raise InvalidArgumentError(
+                "Heads that write a mean must have no gate, as it differs from token to token; "
+                f"those of layer {number} have one. Omit `mean_over`, so that they write nothing."
+            )
         # z is 0 at padding
         means = layer.z.sum((0, 2)) / n_tokens
         for head in written[number]:
@@ -153,14 +163,11 @@ def _require_head(layer: int, head: int, n_heads: int) -> None:
         )
 
 
-def _require_seen(n_layers: int, written: _Written, name: str) -> None:
+def _require_seen(attending: list[int], written: _Written, name: str) -> None:
     """Refuse a run in which a layer wasn't met: it would be that of the whole model."""
-    if not n_layers:
+    if not attending:
         raise InvalidArgumentError(
             "A model's attention must go through the AttentionInterface of transformers; none of "
             f"{name} does, so that its heads can't be ablated here."
         )
-    if max(written) >= n_layers:
-        raise InvalidArgumentError(
-            f"Layers of {name} must be from 0 to {n_layers - 1}; got {max(written)}."
-        )
+    require_attending(f"Layers of {name}", sorted(written), attending)

@@ -114,6 +114,9 @@ def capture(
         stream, which decompositions need, is recorded only with all of both.
     check : {"random", "full"}
         Whether heads are checked against random vectors, or entry by entry, which takes longer.
+        Last embeddings are compared with those of a run that isn't recorded: with ``random`` once
+        for a model, of the first sentence, and again for a longer one; with ``full`` each time, of
+        all sentences.
 
     Returns
     -------
@@ -125,7 +128,8 @@ def capture(
     InvalidArgumentError
         If no attention of the model goes through the interface; if it is wrapped in adapters,
         quantized or offloaded; if a sentence has more tokens than the model has positions, padding
-        alone, or tokens outside the vocabulary; if heads do anything but average values.
+        alone, or tokens outside the vocabulary; if heads do anything but average values; if the
+        model computes something else when it isn't recorded.
     MemoryBudgetError
         If the attention of the layers and heads that are kept would take more than 2 GiB.
 

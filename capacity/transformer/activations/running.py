@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
+from capacity.transformer.activations.following.layer_count import require_attending
 from capacity.transformer.activations.following.modules import product_of
 from capacity.transformer.activations.following.recorder import Heads, Recorder
 from capacity.transformer.activations.following.steps import steps_of
@@ -25,6 +26,7 @@ from capacity.transformer.activations.records.validation import (
     random_vector,
     require_affordable_attention,
 )
+from capacity.transformer.activations.untouched import generator_of, require_same_model
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,11 @@ class Run:
         keep: Callable[[int, LayerActivations], None],
     ) -> None:
         self.source, self.plan = type(model).__name__, plan
-        self._body, stack = body_of(model, plan.part)
+        self._body, self._stack = body_of(model, plan.part)
         self._given = checked_inputs(given, self._body, self.source)
         self._keep = keep
-        self._require_affordable(stack.config)
-        self._recorder = Recorder(self._body, stack, across=plan.part == "cross")
+        self._require_affordable(self._stack.config)
+        self._recorder = Recorder(self._body, self._stack, across=plan.part == "cross")
         self._of_keys: Tensor | None = None
         self._mask = torch.empty(0)
         # of each mask of the model, which layers share: it, whether it is causal, and a window
@@ -67,21 +69,29 @@ class Run:
 
     def run(self) -> None:
         """Run the model; its layers are kept on the way."""
-        record = self._recorder.recording(self._assemble, follow=self.plan.whole)
-        with shared_change(self._body.modules(), "training", value=False), record:
-            self._body(**self._given)
-        n_layers = self._recorder.n_layers
-        if not n_layers:
+        device = next((p.device for p in self._body.parameters()), torch.device("cpu"))
+        state = generator_of(device).get_state()
+        with shared_change(self._body.modules(), "training", value=False):
+            with self._recorder.recording(self._assemble, follow=self.plan.whole):
+                self._body(**self._given)
+            self._require_attention()
+            require_same_model(self._body, self._stack, self._given, self._recorder.last,
+                               self._mask, state, self.source, self.plan.check)  # fmt: skip
+
+    def _require_attention(self) -> None:
+        attending = self._recorder.count.attending
+        if not attending:
             raise InvalidArgumentError(
                 "A model's attention must go through the AttentionInterface of transformers; none "
-                f"of {self.source} does (GPT-Neo, GPT-J, BLOOM, Falcon and DeBERTa have code of "
-                "their own). Capture its patterns and values by hooks, and give them to "
+                f"of {self.source} does, as its family has attention code of its own. Capture its "
+                "patterns and values by hooks, and pass them to "
                 "capacity.transformer.from_tensors."
             )
-        require_within("layers", self.plan.layers, n_layers)
+        require_attending("`layers`", self.plan.layers or (), attending)
 
     def cache(self, layers: list[LayerActivations]) -> ActivationCache:
         """Cache of layers that were kept."""
+        attending = self._recorder.count.attending
         first, steps, why, last = layers[0].z.new_zeros(*self._mask.shape, 0), (), None, None
         if self.plan.part in ("decoder", "cross"):
             why = (
@@ -92,15 +102,19 @@ class Run:
         elif self.plan.whole:
             try:
                 follower, last = self._recorder.stream, self._recorder.last
-                first, steps = steps_of(last, follower, layers, self.source)
+                first, steps = steps_of(last, follower, layers, attending, self.source,
+                                        hooked=self._recorder.hooked)  # fmt: skip
                 last = last.view(*self._mask.shape, -1)
             except InvalidArgumentError as error:
                 # the other analyses don't need the stream
                 why, last = str(error), None
+        numbers = self.plan.layers
+        if numbers is None and attending != list(range(len(attending))):
+            numbers = tuple(attending)
         causal = all(causal for _, causal, _ in self._masks.values())
         return ActivationCache(tuple(layers), self._mask, causal, first, steps, self.source,
                                self._of_keys, why, last,
-                               (self.plan.layers, self.plan.heads))  # fmt: skip
+                               (numbers, self.plan.heads), self._recorder.hooked)  # fmt: skip
 
     def _require_affordable(self, config: Any) -> None:
         name = "decoder_input_ids" if self.plan.part == "decoder" else "input_ids"
@@ -135,7 +149,8 @@ class Run:
         layer = layer.without_padding(self._mask, self._of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
         product = product_of(heads.output.module, W_O, r)
-        check_output(layer, heads.output.output, self._mask, of, product)
+        check_output(layer, heads.output.output, self._mask, of, product,
+                     hooked=self._recorder.hooked)  # fmt: skip
         check_heads(layer, self._mask, of, causal=causal, how=plan.check)
         if plan.heads is not None:
             require_within("heads", plan.heads, layer.v.shape[1])
@@ -148,9 +163,10 @@ class Run:
         decoder = self.plan.part in ("decoder", "cross")
         name = "decoder_attention_mask" if decoder else "attention_mask"
         device = heads.call.v.device
-        self._mask = mask_of(self._given, name, (batch, n)).to(device)
+        self._mask = mask_of(self._given, name, (batch, n), self._body).to(device)
         if self.plan.part == "cross":
-            self._of_keys = mask_of(self._given, "attention_mask", (batch, n_keys)).to(device)
+            of_keys = mask_of(self._given, "attention_mask", (batch, n_keys), self._body)
+            self._of_keys = of_keys.to(device)
 
     def _kind_of(self, heads: Heads) -> tuple[Tensor | None, bool, Tensor | None]:
         """Mask of the model, whether it is causal, and what it allows if that isn't everything."""

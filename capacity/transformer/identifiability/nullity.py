@@ -9,6 +9,11 @@ is from unique is the dimension of A~, for one row, which depends on what must b
 * ``p4_excess``: A must come from logits of rank d_head_qk (P1-P4,
   `capacity.transformer.identifiability.logit_rank`). The last two aren't in the paper.
 
+Where a gate g multiplies the outputs of a head (Qwen3-Next), row i of A writes a_i V diag(g_i) W_O.
+A change a~ with a~ V = 0 has no effect whatever the gates are; if none is 0, and W_O has full row
+rank, no other change is without effect. So nullities are those of T = V W_O, without gates. The sum
+over heads weighs directions by the gates of its row: ``joint_nullity`` is that of the last token.
+
 A singular value of T counts as 0 up to max(n, d_model) eps ||T||_2, the paper's rule, with the eps
 of the dtype that the model computed in; everything here is computed in float64. The rule is
 relative: it doesn't depend on the scale of values. For the same reason rank[T, 1] is computed as
@@ -100,9 +105,14 @@ def value_ranks(
     >>> ranks.values.tolist(), ranks.simplex.tolist(), ranks.joint.tolist()
     ([[3, 3]], [[4, 4]], [8])
     """
-    v, W_O, n, threshold = _checked(v, W_O, n_tokens)
+    return _value_ranks(*(checked := _checked(v, W_O, n_tokens)), _compact(checked[1], v.dtype))
+
+
+def _value_ranks(
+    v: Tensor, W_O: Tensor, n: Tensor, threshold: Tensor, compact: Tensor
+) -> ValueRanks:
     triangles = _triangles(v, n[:, None])
-    heads = _Heads.of(triangles[..., 1:] @ _compact(W_O), threshold[:, None])
+    heads = _Heads.of(triangles[..., 1:] @ compact, threshold[:, None])
     stacked = (triangles[..., 1:, 1:] @ W_O.double()).flatten(1, 2)
     tolerance = heads.tolerance.amax(dim=1).tolist()
     joint = [_rank(rows, t) for rows, t in zip(stacked, tolerance, strict=True)]
@@ -145,18 +155,25 @@ def unique_rows(
     >>> unique_rows(v, torch.eye(3)[None])
     tensor([[4]])
     """
-    v, W_O, n, _ = _checked(v, W_O, n_tokens)
-    compact = _compact(W_O)
+    checked = _checked(v, W_O, n_tokens)
+    return _unique_rows(*checked[:3], _compact(checked[1], v.dtype))
+
+
+def _unique_rows(v: Tensor, W_O: Tensor, n: Tensor, compact: Tensor) -> Tensor:
     first = v[..., : v.shape[-1] + 1, :]
     # the first row of [T, 1] alone is independent, as it isn't 0
     low = torch.ones(v.shape[:2], dtype=torch.int64)
-    high = n.clamp(max=first.shape[2])[:, None].expand_as(low)
-    while (low < high).any():
-        middle = (low + high + 1) // 2
-        rows = _triangles(first, middle)[..., 1:] @ compact
-        independent = _Heads.of(rows, _threshold(v, W_O, middle)).simplex == middle
-        low = torch.where(independent, middle, low)
-        high = torch.where(independent, high, middle - 1)
+    high = n.clamp(max=first.shape[2])[:, None].repeat(1, v.shape[1])
+    # most often all rows that may be are independent, or all but a few
+    middle, step = high.clone(), 1
+    while (is_open := low < high).any():
+        of_head, at = is_open.nonzero()[:, 1], middle[is_open]
+        rows = _triangles(first[is_open], at)[..., 1:] @ compact[of_head]
+        independent = _Heads.of(rows, _threshold(v, W_O, at)).simplex == at
+        low[is_open] = torch.where(independent, at, low[is_open])
+        high[is_open] = torch.where(independent, high[is_open], at - 1)
+        step *= 2
+        middle = torch.maximum((low + high + 1) // 2, high - step)
     return low
 
 
@@ -191,14 +208,20 @@ def _threshold(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:
 
 
 def _triangles(v: Tensor, n: Tensor) -> Tensor:
-    real = torch.arange(v.shape[2]) < n[..., None]
+    real = torch.arange(v.shape[-2]) < n[..., None]
     ones = torch.ones(*v.shape[:-1], 1, dtype=torch.float64)
     rows = torch.cat([ones, v.double()], dim=-1)
     return torch.linalg.qr(torch.where(real[..., None], rows, 0.0), mode="r").R
 
 
-def _compact(W_O: Tensor) -> Tensor:
-    return torch.linalg.qr(W_O.double().mT, mode="r").R.mT
+def _compact(W_O: Tensor, dtype: torch.dtype) -> Tensor:
+    """R_O^T, of which the Cholesky decomposition of a Gram matrix has enough digits in float32."""
+    W_O = W_O.double()
+    if dtype != torch.float64 and W_O.shape[-2] <= W_O.shape[-1]:
+        R, info = torch.linalg.cholesky_ex(W_O @ W_O.mT)
+        if not info.any():
+            return R
+    return torch.linalg.qr(W_O.mT, mode="r").R.mT
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +232,8 @@ class _Heads:
 
     @classmethod
     def of(cls, rows: Tensor, threshold: Tensor) -> _Heads:
-        s = torch.linalg.svdvals(rows)
+        s, centred = (_singular_values(x, threshold) for x in (rows, rows[..., 1:, :]))
         tolerance = threshold * s[..., 0]
-        centred = torch.linalg.svdvals(rows[..., 1:, :])
         return cls(
             (s > tolerance[..., None]).sum(dim=-1),
             1 + (centred > tolerance[..., None]).sum(dim=-1),
@@ -219,8 +241,18 @@ class _Heads:
         )
 
 
+def _singular_values(rows: Float[Tensor, "... m d"], least: Tensor) -> Tensor:
+    """Singular values, in descending order; precise down to a share of the largest."""
+    few = rows if rows.shape[-2] <= rows.shape[-1] else rows.mT
+    rounding = 4 * few.shape[-1] * few.shape[-2] * torch.finfo(torch.float64).eps
+    if not rows.numel() or float(least.min()) ** 2 <= 100 * rounding:
+        return torch.linalg.svdvals(rows)
+    # a Gram matrix takes a third of the time, and has half of the digits
+    return torch.linalg.eigvalsh(few @ few.mT).clamp_min(0.0).sqrt().flip(-1)
+
+
 def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
-    gram = rows @ rows.mT if rows.shape[0] < rows.shape[1] else rows.mT @ rows
+    gram = _lower_gram(rows if rows.shape[0] < rows.shape[1] else rows.mT)
     rounding = 4 * max(rows.shape) * torch.finfo(torch.float64).eps * float(gram.trace())
     if tolerance**2 <= rounding:
         # rounding of the Gram matrix exceeds the squared threshold
@@ -232,6 +264,16 @@ def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
     alone = pivots > 0
     # a 2 x 2 block of D, marked in both of its rows, has one eigenvalue of each sign
     return int((LD.diagonal()[alone] > 0).sum() + (~alone).sum() // 2)
+
+
+def _lower_gram(rows: Float[Tensor, "m d"]) -> Float[Tensor, "m m"]:
+    """Gram matrix of rows, 0 above blocks on the diagonal, as decompositions read no more of it."""
+    m, step = len(rows), 144
+    gram = rows.new_zeros(m, m)
+    for start in range(0, m, step):
+        end = start + step
+        torch.mm(rows[start:end], rows[:end].mT, out=gram[start:end, :end])
+    return gram
 
 
 @torch.no_grad()
@@ -257,7 +299,8 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         ``joint_nullity``
             Dimension of the changes to one row in all heads that preserve the sum of their outputs
             and the sums of rows; one number for the layer. Generically max(0, n H - d_model - H).
-            In a causal model it is that of the last token, which alone attends to all tokens.
+            In a causal model it is that of the last token, which alone attends to all tokens; with
+            gates, in any model, with those of the last token.
         ``identifiable_rows``
             Number of rows of A that are unique given P2 and P3. Bidirectional: all or none. Causal:
             the number of leading rows of [T, 1] that are independent, as a row depends on the
@@ -291,7 +334,9 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
 
     order = (~captured.key_mask).byte().argsort(dim=1, stable=True)
     n_tokens = torch.tensor(captured.n_tokens)
-    tables = []
+    tables: list[dict[str, Tensor]] = []
+    excesses: list[int | None] = []
+    thresholds: list[Tensor] = []
     for index, layer in enumerate(captured.layers):
         v = torch.take_along_dim(layer.v, order[:, None, :, None], dim=2)
         batch, n_heads = v.shape[:2]
@@ -301,15 +346,20 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
             v = torch.nn.functional.pad(v, (0, 0, 1, 0))
         m = n_tokens + columns_of_sink
         n = m[:, None].expand(batch, n_heads)
-        ranks = value_ranks(v, layer.W_O, m)
+        checked = _checked(v, layer.W_O, m)
+        compact = _compact(checked[1], v.dtype)
+        ranks = _value_ranks(*checked, compact)
+        joint = ranks.joint
+        if layer.gate is not None:
+            joint = _joint_of_last(layer.gate, layer.W_O, v, m, captured.mask)
         rows = torch.tensor(captured.n_rows)[:, None].expand(batch, n_heads)
         unique = torch.where(ranks.simplex == n, rows, 0)
         excess: list[int | None] = [None] * (batch * n_heads)
         d_head_qk = layer.q.shape[-1]
         if layer.seen is not None:
             unique = _unique_within(layer, captured.mask, layer.seen)
-        elif captured.causal:
-            unique = unique_rows(v, layer.W_O, m) - columns_of_sink
+        elif captured.causal and not (ranks.simplex == n).all():
+            unique = _unique_rows(*checked[:3], compact) - columns_of_sink
         if not captured.causal and layer.soft and layer.seen is None and captured.keys is None:
             sizes = zip(n.flatten().tolist(), ranks.simplex.flatten().tolist(), strict=True)
             excess = [p4_excess(m, d_head_qk, rank) for m, rank in sizes]
@@ -323,17 +373,29 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
             "rank_values": ranks.values,
             "nullity": n - ranks.values,
             "nullity_simplex": n - ranks.simplex,
-            "joint_nullity": (n_heads * m - ranks.joint)[:, None],
+            "joint_nullity": (n_heads * m - joint)[:, None],
             "identifiable_rows": unique,
         }
-        table = pd.DataFrame(
+        tables.append(
             {name: column.expand(batch, n_heads).flatten() for name, column in columns.items()}
         )
-        table["p4_excess"] = pd.array(excess, dtype="Int64")
-        table["threshold"] = ranks.threshold.repeat_interleave(n_heads).numpy()
-        tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
+        excesses += excess
+        thresholds.append(ranks.threshold.repeat_interleave(n_heads))
+    table = pd.DataFrame({name: torch.cat([t[name] for t in tables]) for name in tables[0]})
+    table["p4_excess"] = pd.array(excesses, dtype="Int64")
+    table["threshold"] = torch.cat(thresholds).numpy()
     return table.sort_values(["sentence", "layer", "head"], ignore_index=True)
+
+
+def _joint_of_last(gate: Tensor, W_O: Tensor, v: Tensor, n: Tensor, mask: Tensor) -> Tensor:
+    """Joint ranks of the last token's constraints, sum_h a^h V^h diag(g^h) W_O^h = 0."""
+    joint = []
+    for sentence, real in enumerate(mask):
+        last = int(real.nonzero()[-1])
+        only = slice(sentence, sentence + 1)
+        gated = gate[sentence, :, last, :, None] * W_O
+        joint.append(value_ranks(v[only], gated, n[only]).joint)
+    return torch.cat(joint)
 
 
 def _unique_within(layer: LayerActivations, mask: Tensor, seen: Tensor) -> Tensor:

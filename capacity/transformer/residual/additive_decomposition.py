@@ -8,7 +8,11 @@ the recorded steps updates the four:
 * a sublayer's output is added to h or f, its bias to c; if a norm precedes the sum, as in Gemma 2,
   as that norm maps it;
 * a norm maps every term u to g u / s, and adds - g m / s + b to c;
+* a product with fixed numbers applies to every term;
 * a linear map applies to every term, and its bias is added to c.
+
+Hybrids have a fifth term of what else mixes tokens, such as Mamba: *mixers*, which follow the same
+rules as heads.
 
 This holds for norms after sublayers (BERT), before them (GPT-2), on their outputs (OLMo 2), and
 without means (RMSNorm), where c is 0 if there are no biases.
@@ -25,36 +29,49 @@ from torch import Tensor
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.records.cache import ActivationCache, Mapped, Normed, Written
+from capacity.transformer.activations.records.cache import (
+    ActivationCache,
+    LayerActivations,
+    Normed,
+    Scaled,
+    Step,
+    Written,
+)
+from capacity.transformer.activations.records.validation import SAME, apart
 
 TERMS = ("input", "heads", "feed_forward", "constant")
-INPUT, HEADS, FEED_FORWARD, CONSTANT = range(4)
+OF_HYBRIDS = (*TERMS, "mixers")
+INPUT, HEADS, FEED_FORWARD, CONSTANT, MIXERS = range(5)
 
 
 @briefly_shown
 @dataclass(frozen=True, eq=False)
 class AdditiveDecomposition:
-    """Four terms of every embedding, before the first layer and after each.
+    """Terms of every embedding, before the first layer and after each.
 
     Attributes
     ----------
     terms : (n_layers + 1, 4, batch, n, d_model)
-        Terms in the order of `TERMS`. ``terms[0]`` is the input of layer 0, ``terms[l + 1]`` the
-        output of layer l. The norm that follows the last layer of GPT-2 and Llama belongs to that
-        layer, as in Hugging Face's hidden states.
+        Terms in the order of `names`; five of them in hybrids. ``terms[0]`` is the input of layer
+        0, ``terms[l + 1]`` the output of layer l, whether it has attention or not. The norm that
+        follows the last layer of GPT-2 and Llama belongs to that layer, as in Hugging Face's hidden
+        states (but for images: those of ViT, DeiT, SigLIP and DINOv2 lack it).
     mask : (batch, n) bool
         True for tokens; numbers at padding have no meaning.
+    names : tuple of str
+        Names of the terms: input, heads, feed_forward, constant, and in hybrids mixers.
     """
 
-    terms: Float[Tensor, "stages 4 batch n d_model"]
+    terms: Float[Tensor, "stages terms batch n d_model"]
     mask: Bool[Tensor, "batch n"]
+    names: tuple[str, ...] = TERMS
 
     @cached_property
     def embeddings(self) -> Float[Tensor, "stages batch n d_model"]:
         """Embeddings e, the sums of the terms."""
         return self.terms.sum(dim=1)
 
-    def importance(self) -> Float[Tensor, "stages 4 batch n"]:
+    def importance(self) -> Float[Tensor, "stages terms batch n"]:
         """Importance mu(e, u) = e . u / |e|^2 of each term u (equation 6); sums to 1 over terms."""
         e = self.embeddings
         return torch.einsum("lbnd,lubnd->lubn", e, self.terms) / e.square().sum(-1)[:, None]
@@ -82,7 +99,7 @@ class AdditiveDecomposition:
 
 @torch.no_grad()
 def decompose(captured: ActivationCache) -> AdditiveDecomposition:
-    """Split every embedding into its four terms.
+    """Split every embedding into its terms.
 
     Parameters
     ----------
@@ -112,40 +129,47 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     True
     """
     captured.require_steps()
-    terms = captured.start.new_zeros(len(TERMS), *captured.start.shape)
+    has_mixers = any(isinstance(s, Written) and s.term == "mixers" for s in captured.steps)
+    names = OF_HYBRIDS if has_mixers else TERMS
+    terms = captured.start.new_zeros(len(names), *captured.start.shape)
     terms[INPUT] = captured.start
     stages = []
     for step in captured.steps:
-        if step.layer is not None and step.layer >= len(stages):
+        while step.layer is not None and step.layer >= len(stages):
             stages.append(terms.clone())
         terms = _applied(step, terms)
     stages.append(terms)
-    split = AdditiveDecomposition(torch.stack(stages), captured.mask)
+    split = AdditiveDecomposition(torch.stack(stages), captured.mask, names)
     if captured.last is not None:
-        _require_sum(split, captured.last, captured.source)
+        _require_sum(split, captured.last, captured)
     return split
 
 
-def _require_sum(split: AdditiveDecomposition, last: Tensor, source: str) -> None:
-    real = split.mask[..., None]
-    off = float(((split.embeddings[-1] - last) * real).abs().max())
-    size = float((last * real).abs().max()) + torch.finfo(last.dtype).tiny
-    # norms compute in float32, whatever their model does
-    if not off <= 1e4 * torch.finfo(torch.float32).eps * size:
+def _require_sum(split: AdditiveDecomposition, last: Tensor, captured: ActivationCache) -> None:
+    off = apart(split.embeddings[-1], last, split.mask)
+    if not off <= SAME:
+        way = (
+            "Remove hooks, and compare model(...) before and after"
+            if captured.hooked
+            else "Use effective_attention and identifiability_table, which don't need it"
+        )
         raise InvalidArgumentError(
-            f"The terms must sum to the model's last embeddings; in {source} they differ by "
-            f"{off / size:.1g} of their size. Something changes the residual stream that can't be "
-            "followed: remove hooks, and compare model(...) before and after."
+            f"The terms must sum to the model's last embeddings; in {captured.source} they differ "
+            f"by {off:.1g} of their size. The residual stream is changed in a way that isn't "
+            f"followed, such as a write in place. {way}."
         )
 
 
-def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:
+def _applied(step: Step, terms: Tensor) -> Tensor:
     if isinstance(step, Written):
         gain, constant = step.gain, step.constant()
         added = step.output if isinstance(gain, float) and gain == 1 else gain * step.output
-        terms[HEADS if step.term == "heads" else FEED_FORWARD] += added
+        terms[OF_HYBRIDS.index(step.term)] += added
         if constant is not None:
             terms[CONSTANT] += constant
+        return terms
+    if isinstance(step, Scaled):
+        terms *= step.factor
         return terms
     if isinstance(step, Normed):
         terms *= step.gain
@@ -191,7 +215,7 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
     bounds: list[int] = []
     closed, is_open = 0, False
     for step in captured.steps:
-        if step.layer is not None and step.layer >= len(bounds):
+        while step.layer is not None and step.layer >= len(bounds):
             bounds.append(closed + is_open)
         if isinstance(step, Normed):
             closed += is_open + (step.mean is not None)
@@ -200,7 +224,7 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
             # that norm's scale is another one than those of the stream's
             closed += (step.bias is not None) + (step.norm.mean is not None)
             is_open = is_open or step.norm.bias is not None
-        else:
+        elif not isinstance(step, Scaled):
             is_open = is_open or step.bias is not None
     return [*bounds, closed + is_open]
 
@@ -233,7 +257,7 @@ def head_terms(captured: ActivationCache) -> Float[Tensor, "layers heads batch n
     """
     return torch.stack(
         [
-            (layer.z_unbiased @ layer.W_O).transpose(0, 1) * kept
+            (_unbiased(layer) @ layer.W_O).transpose(0, 1) * kept
             for layer, kept in zip(captured.layers, scales_after_heads(captured), strict=True)
         ]
     )
@@ -269,8 +293,13 @@ def head_importance(captured: ActivationCache) -> Float[Tensor, "layers heads ba
     for layer, kept in zip(captured.layers, scales_after_heads(captured), strict=True):
         # e . (g z W_O) = z . ((g e) W_O^T)
         back = torch.einsum("bnd,hvd->hbnv", e * kept, layer.W_O)
-        shares.append((layer.z_unbiased.transpose(0, 1) * back).sum(-1))
+        shares.append((_unbiased(layer).transpose(0, 1) * back).sum(-1))
     return torch.stack(shares) / e.square().sum(-1)
+
+
+def _unbiased(layer: LayerActivations) -> Tensor:
+    """Return what W_O reads, without the bias of values, which no layer with a gate has apart."""
+    return layer.z_unbiased if layer.gate is None else layer.gated
 
 
 def scales_after_heads(captured: ActivationCache) -> list[Tensor]:
@@ -287,6 +316,8 @@ def scales_after_heads(captured: ActivationCache) -> list[Tensor]:
     for step in reversed(captured.steps):
         if isinstance(step, Normed):
             factor = factor * step.gain / step.scale
+        elif isinstance(step, Scaled):
+            factor = factor * step.factor
         elif isinstance(step, Written) and step.term == "heads":
             kept.append(factor * step.gain)
             if len(kept) == captured.n_layers:

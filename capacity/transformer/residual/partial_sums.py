@@ -17,7 +17,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.residual.additive_decomposition import TERMS, AdditiveDecomposition
+from capacity.transformer.residual.additive_decomposition import AdditiveDecomposition
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,10 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
     -------
     callable
         The head: from embeddings (..., d_model) to logits (..., d_vocab). It is the model's own
-        code, without what precedes the head.
+        code, without what precedes the head. In GPT-2, Llama and most decoders a norm does, which
+        isn't part of it: it belongs to the last stage of `decompose`. So the head's argument is the
+        last embeddings, or terms of them; for embeddings after an earlier layer apply that norm
+        first (``model.base_model.norm`` in Llama, ``ln_f`` in GPT-2).
 
     Raises
     ------
@@ -186,7 +189,7 @@ def partial_sum_accuracy(
     Returns
     -------
     pandas.DataFrame
-        One row for each subset of terms: a boolean column for each of `TERMS`, ``accuracy`` by
+        One row for each subset of terms: a boolean column for each of their names, ``accuracy`` by
         argmax, and ``n``, the number of predictions.
 
     Raises
@@ -209,9 +212,13 @@ def partial_sum_accuracy(
     """
     import pandas as pd
 
-    rows = list(subsets(len(TERMS)))
-    right, n = torch.zeros(len(rows), dtype=torch.int64), 0
+    names: tuple[str, ...] = ()
+    rows, right, n = list[tuple[int, ...]](), torch.zeros(0, dtype=torch.int64), 0
     for split, targets, where in decompositions:
+        if not names:
+            names = split.names
+            rows = list(subsets(len(names)))
+            right = torch.zeros(len(rows), dtype=torch.int64)
         places = where & split.mask
         terms, wanted = split.terms[-1][:, places], targets[places]
         n += len(wanted)
@@ -224,7 +231,7 @@ def partial_sum_accuracy(
         )
     return pd.DataFrame(
         [
-            {**{name: number in chosen for number, name in enumerate(TERMS)},
+            {**{name: number in chosen for number, name in enumerate(names)},
              "accuracy": int(hits) / n, "n": n}
             for chosen, hits in zip(rows, right, strict=True)
         ]

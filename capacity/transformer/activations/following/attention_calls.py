@@ -1,22 +1,23 @@
 """Record every attention of a Hugging Face model, whatever its family.
 
-Since version 5 ``transformers`` hands a layer's queries, keys, values, mask and scale to a
-registered function. The one that is registered here calls the model's own eager code, so that soft
-caps, sinks and biases of positions stay as they are, and reports what it saw. The choice of
-function is in a configuration, which modules and models share; it is set while models run, and put
-back.
+Since version 5 ``transformers`` hands a layer's queries, keys, values, mask and scale to the
+function that its ``AttentionInterface`` returns for a name. The choice of a name is in a
+configuration, which modules and models share. While models run here, the name is ``eager``, as some
+models compute another attention under names that they don't have; and what the interface returns
+for it calls the model's own eager code, so that soft caps, sinks and biases of positions stay as
+they are, and passes on what it saw.
 
 What threads share is changed by the first who needs it, and put back by the last.
 """
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -81,7 +82,15 @@ def _set(of: Any, name: str, value: Any) -> None:
         setattr(of, name, value)
 
 
-_NAME = "capacity_recorded"
+_NAME = "eager"
+# what masks have been made of already, and what is about training or caches: other keywords, which
+# the eager code doesn't name, may be for a kernel that computes another attention
+_FOR_KERNELS = {
+    "is_causal", "sliding_window", "cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k",
+    "position_ids", "cache_position", "past_key_values", "use_cache", "seq_idx", "deterministic",
+    "output_attentions", "output_hidden_states", "output_router_logits", "return_dict",
+    "num_items_in_batch", "s_aux",
+}  # fmt: skip
 # some models take the softmax in float32, whatever they compute in: a mask of float64 must fit
 _LEAST = torch.finfo(torch.float32).min / 2
 
@@ -104,6 +113,8 @@ class AttentionCall:
         Factor of the logits.
     mask : Tensor or None
         What was added to the logits.
+    has_sink : bool
+        Whether rows may have a weight on a sink.
     """
 
     module: nn.Module
@@ -114,6 +125,7 @@ class AttentionCall:
     z: Tensor
     scale: float
     mask: Tensor | None
+    has_sink: bool
 
 
 _listener: ContextVar[Callable[[AttentionCall], None] | None] = ContextVar("listener", default=None)
@@ -122,6 +134,8 @@ _listener: ContextVar[Callable[[AttentionCall], None] | None] = ContextVar("list
 # what a function makes of the outputs of a module's heads
 Edit: TypeAlias = Callable[[nn.Module, Tensor], Tensor]
 _edits: ContextVar[tuple[Edit, ...]] = ContextVar("edits", default=())
+# whether masks are made to fit float32, and nothing else is done
+_fits: ContextVar[bool] = ContextVar("fits", default=False)
 
 
 @contextmanager
@@ -157,26 +171,56 @@ def edited_heads(model: nn.Module, edit: Edit) -> Iterator[None]:
         yield
 
 
-def is_edited(edit: Edit) -> bool:
-    """Return whether this is in the context of an edit, and of its thread."""
-    return edit in _edits.get()
+def is_edited(edit: Edit | None = None) -> bool:
+    """Return whether this is in the context of an edit, or of any, and of its thread."""
+    return bool(_edits.get()) if edit is None else edit in _edits.get()
 
 
 @contextmanager
 def _through_here(model: nn.Module) -> Iterator[None]:
     """Let the attention of a model call `_attend`."""
-    _register()
-    # the properties would change those of sub-configurations, too, which aren't all used
-    choices = {"_attn_implementation_internal": _NAME}
+    with _watched(), _choices(model, _attn_implementation_internal=_NAME):
+        yield
+
+
+@contextmanager
+def fitting_precision(model: nn.Module, implementation: str | None) -> Iterator[None]:
+    """Run a model under its own names, in float64 with what can't compute in it replaced.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Model of ``transformers``.
+    implementation : str or None
+        Name of its attention in this context; None for its own.
+    """
+    choice = {} if implementation is None else {"_attn_implementation_internal": implementation}
+    with _watched(), _choices(model, **choice), ExitStack() as after:
+        after.callback(_fits.reset, _fits.set(True))
+        yield
+
+
+@contextmanager
+def _choices(model: nn.Module, **choices: str) -> Iterator[None]:
     if any(p.dtype == torch.float64 for p in model.parameters()):
         # experts are multiplied together in lower precisions alone
         choices["_experts_implementation_internal"] = "eager"
-    held = (getattr(module, "config", None) for module in model.modules())
-    configs = {id(c): c for c in held if hasattr(c, "_attn_implementation_internal")}
+    # the properties would change those of sub-configurations, too, which aren't all used
+    configs = _configs(model)
     with ExitStack() as after:
-        for name, choice in choices.items():
-            after.enter_context(shared_change(configs.values(), name, choice))
+        for attribute, choice in choices.items():
+            after.enter_context(shared_change(configs, attribute, choice))
         yield
+
+
+def implementations(model: nn.Module) -> set[str | None]:
+    """Names of the attention that a model and its modules have been loaded with."""
+    return {config._attn_implementation_internal for config in _configs(model)}
+
+
+def _configs(model: nn.Module) -> list[Any]:
+    held = (getattr(module, "config", None) for module in model.modules())
+    return [*{id(c): c for c in held if hasattr(c, "_attn_implementation_internal")}.values()]
 
 
 def least_logit(mask: Tensor) -> float:
@@ -184,15 +228,45 @@ def least_logit(mask: Tensor) -> float:
     return _LEAST if mask.dtype == torch.float64 else float(torch.finfo(mask.dtype).min)
 
 
-@cache
-def _register() -> None:
-    from transformers import AttentionInterface, AttentionMaskInterface
+def _watched() -> AbstractContextManager[None]:
+    """Let the interface return functions from here, in contexts that listen or edit."""
+    from transformers import AttentionInterface
 
-    AttentionInterface.register(_NAME, _attend)
-    AttentionMaskInterface.register(_NAME, _mask)
+    return shared_change([AttentionInterface], "get_interface", _interface())
+
+
+@cache
+def _interface() -> Callable[..., Any]:
+    from transformers import AttentionInterface
+
+    own = AttentionInterface.get_interface
+
+    def get_interface(self: Any, attn_implementation: str, default: Callable[..., Any]) -> Any:
+        function = own(self, attn_implementation, default)
+        if (_listener.get() is not None or _edits.get()) and attn_implementation == _NAME:
+            return partial(_attend, function)
+        return partial(_fitted, function) if _fits.get() else function
+
+    return get_interface
+
+
+def _fitted(
+    function: Callable[..., Any],
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    **given: Any,
+) -> Any:
+    """Call an attention with a mask whose numbers float32 has, too."""
+    if attention_mask is not None and attention_mask.dtype == torch.float64:
+        attention_mask = attention_mask.clamp_min(_LEAST)
+    return function(module, query, key, value, attention_mask, **given)
 
 
 def _attend(
+    eager: Callable[..., tuple[Tensor, Tensor]],
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -200,32 +274,33 @@ def _attend(
     attention_mask: Tensor | None,
     **given: Any,
 ) -> tuple[Tensor, Tensor]:
-    z, pattern = _eager(module)(module, query, key, value, attention_mask, **given)
+    _require_read(module, eager, given)
+    z, pattern = _fitted(eager, module, query, key, value, attention_mask, **given)
     tell = _listener.get()
     if tell is not None:
         scale = given.get("scaling") or getattr(module, "scaling", None) or query.shape[-1] ** -0.5
-        call = AttentionCall(module, query, key, value, pattern, z, float(scale), attention_mask)
-        tell(call)
+        has_sink = hasattr(module, "sinks") or given.get("sinks") is not None
+        tell(AttentionCall(module, query, key, value, pattern, z, float(scale), attention_mask,
+                           has_sink))  # fmt: skip
     for edit in _edits.get():
         z = edit(module, z)
     return z, pattern
 
 
-def _mask(*args: Any, **kwargs: Any) -> Tensor | None:
-    from transformers.masking_utils import eager_mask
+def _require_read(module: nn.Module, eager: Callable[..., Any], given: dict[str, Any]) -> None:
+    known = _FOR_KERNELS | _named_by(eager)
+    odd = [name for name, x in given.items() if x is not None and x is not False]
+    odd = [name for name in odd if name not in known]
+    if odd:
+        names = ", ".join(f"`{name}`" for name in odd)
+        raise InvalidArgumentError(
+            "Arguments of an attention must be read by the model's eager code, which is recorded; "
+            f"that of {type(module).__name__} doesn't read {names}, by which another "
+            "implementation may compute something else. Capture patterns and values by hooks of "
+            "your own, and pass them to capacity.transformer.from_tensors."
+        )
 
-    mask = eager_mask(*args, **kwargs)
-    return mask if mask is None or mask.dtype != torch.float64 else mask.clamp_min(_LEAST)
 
-
-def _eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
-    """The attention of the model's own code, in whose module its class or a base is defined."""
-    for base in type(module).__mro__:
-        own = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
-        if own is not None:
-            return own
-    raise InvalidArgumentError(
-        f"A model's module must have an eager attention to call; that of {type(module).__name__} "
-        "has none. Capture its patterns and values by hooks of your own, and give them to "
-        "capacity.transformer.from_tensors."
-    )
+@cache
+def _named_by(eager: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(eager).parameters)

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
 from torch.utils.weak import TensorWeakRef
 
 from capacity.transformer.activations.records.cache import Normed
@@ -186,10 +187,54 @@ def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
     return given if isinstance(given, Tensor) and given.is_floating_point() else None
 
 
+def has_hooks(model: nn.Module) -> bool:
+    """Return whether hooks that others have registered may change what a model computes."""
+    hooks = (h for m in model.modules() for h in (*m._forward_hooks.values(),
+                                                  *m._forward_pre_hooks.values()))  # fmt: skip
+    # those of transformers keep hidden states, and change nothing
+    return any(not str(getattr(h, "__module__", "")).startswith("transformers.") for h in hooks)
+
+
+def last_of(output: Any) -> Tensor:
+    """Last embeddings among what a stack of layers returns."""
+    return output if isinstance(output, Tensor) else output[0]
+
+
 def layers_of(stack: nn.Module) -> Iterator[nn.Module]:
-    """Elements of the outermost lists of modules."""
+    """Elements of the outermost lists of modules; of those that attend, if there are any."""
+    lists = [*_lists_of(stack)]
+    # others may convolve sounds before the layers, or project what is between them
+    for one in [each for each in lists if any(map(attends, each.modules()))] or lists:
+        yield from one
+
+
+def _lists_of(stack: nn.Module) -> Iterator[nn.ModuleList]:
     for child in stack.children():
         if isinstance(child, nn.ModuleList):
-            yield from child
+            yield child
         else:
-            yield from layers_of(child)
+            yield from _lists_of(child)
+
+
+def attends(module: nn.Module) -> bool:
+    """Return whether a module calls itself attention."""
+    name = type(module).__name__.lower()
+    return "attention" in name or "attn" in name
+
+
+def mixing_modules(stack: nn.Module) -> set[nn.Module]:
+    """Modules in the layers of a stack that are part of something that mixes tokens.
+
+    That is a sublayer with a convolution over tokens, as Mamba, gated linear attention and short
+    convolutions have one, or one that calls itself attention. Feed-forwards have neither.
+    """
+    inner = (
+        module for layer in layers_of(stack) for module in layer.modules() if module is not layer
+    )
+    mixers = (module for module in inner if attends(module) or _convolves(module))
+    return {part for mixer in mixers for part in mixer.modules()}
+
+
+def _convolves(module: nn.Module) -> bool:
+    convolutions = (c for c in module.children() if isinstance(c, _ConvNd))
+    return any(max(c.kernel_size) > 1 for c in convolutions)

@@ -35,6 +35,8 @@ class Leaf(Node):
         Number of the attention whose heads' joint output it is.
     module : nn.Module or None
         The linear module that made it, whose bias is part of it.
+    mixes : bool
+        Whether that module is part of a sublayer that mixes tokens.
     input : Tensor or None
         Input of the sublayer that made it, if that is known.
     """
@@ -43,6 +45,7 @@ class Leaf(Node):
     call: int | None = None
     module: Any = None
     input: Tensor | None = None
+    mixes: bool = False
 
 
 @dataclass(eq=False)
@@ -63,10 +66,11 @@ class Sum(Node):
 
 @dataclass(eq=False)
 class Multiple(Node):
-    """A tensor times a number, or times a vector, feature by feature."""
+    """A tensor times a number, or times a vector, feature by feature, in layer `layer`."""
 
     of: Node
     factor: Any
+    layer: int
 
 
 @dataclass(eq=False)

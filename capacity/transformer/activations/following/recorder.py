@@ -20,8 +20,18 @@ from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import (
     AttentionCall,
     heard_attention,
+    is_edited,
 )
-from capacity.transformer.activations.following.modules import bias_of, is_linear, weight_of
+from capacity.transformer.activations.following.gates import GateFollower
+from capacity.transformer.activations.following.layer_count import LayerCount, counted_layers
+from capacity.transformer.activations.following.modules import (
+    attends,
+    bias_of,
+    has_hooks,
+    is_linear,
+    last_of,
+    weight_of,
+)
 from capacity.transformer.activations.following.stream import StreamFollower, unfollowed
 from capacity.transformer.activations.records.cache import LayerActivations
 
@@ -47,6 +57,7 @@ class Heads:
     call: AttentionCall
     values: LinearCall | None
     output: Any = None
+    gate: Tensor | None = None
 
     def layer(self) -> LayerActivations:
         """Activations of the heads; keys and values of groups are repeated for their heads."""
@@ -57,11 +68,15 @@ class Heads:
             for x in (call.k, call.v)
         )
         W_O = weight_of(module).unflatten(0, (heads, -1))
-        sink = 1 - call.pattern.sum(-1) if hasattr(call.module, "sinks") else None
-        # of that bias a row gets what the sink leaves, which is no constant
-        b_V = self._bias_of_values(heads) if sink is None else None
-        return LayerActivations(call.pattern, call.q, k, v, call.z.transpose(1, 2), W_O,
-                                b_V, bias_of(module), call.scale, sink=sink)  # fmt: skip
+        pattern, z = call.pattern, call.z.transpose(1, 2)
+        if call.has_sink:
+            pattern = _less_sink(pattern, v, z)
+        sink = 1 - pattern.sum(-1) if call.has_sink else None
+        gate = None if self.gate is None else self.gate.transpose(1, 2)
+        # of that bias a row gets what a sink leaves, or a gate, which is no constant
+        b_V = self._bias_of_values(heads) if sink is None and gate is None else None
+        return LayerActivations(pattern, call.q, k, v, z, W_O, b_V, bias_of(module), call.scale,
+                                sink=sink, gate=gate)  # fmt: skip
 
     def _bias_of_values(self, heads: int) -> Tensor | None:
         if self.values is None or self.values.module.bias is None:
@@ -97,8 +112,8 @@ class Recorder:
 
     Attributes
     ----------
-    n_layers : int
-        Number of attentions so far.
+    count : LayerCount
+        Layers so far, and those that have attended.
     stream : StreamFollower
         Operations on the residual stream.
     last : Tensor
@@ -106,12 +121,16 @@ class Recorder:
     """
 
     def __init__(self, model: nn.Module, stack: nn.Module, *, across: bool) -> None:
-        self.n_layers = 0
+        self.count = LayerCount()
         token = object()
-        self.stream = StreamFollower(stack, lambda: _running.get() is token)
+        self.stream = StreamFollower(stack, lambda: _running.get() is token, self.count)
         self._token = token
         self.last = torch.empty(0)
         self._model, self._stack, self._across = model, stack, across
+        self.hooked = has_hooks(model)
+        self._gates = GateFollower()
+        # the norm that an attention's outputs have gone through
+        self._norm: str | None = None
         self._tell: Callable[[int, Heads], None] | None = None
         # an attention whose outputs haven't been read yet
         self._open: Heads | None = None
@@ -127,7 +146,7 @@ class Recorder:
         Parameters
         ----------
         tell : callable
-            Called with the number of an attention, from 0, and its heads, once their joint output
+            Called with the index of a layer and the heads of its attention, once their joint output
             has been computed.
         follow : bool
             Follow the residual stream, too.
@@ -143,8 +162,16 @@ class Recorder:
             context.callback(self._stack.register_forward_hook(self._end).remove)
             before = self._stack.register_forward_pre_hook(self._remember, with_kwargs=True)
             context.callback(before.remove)
+            context.enter_context(
+                counted_layers(
+                    self._stack, lambda: self.count if self.stream.is_running() else None
+                )
+            )
+            for norm in _norms_of_attention(self._stack):
+                context.callback(norm.register_forward_pre_hook(self._normed).remove)
             if follow:
                 context.enter_context(self.stream.following())
+            context.enter_context(self._gates)
             context.enter_context(heard_attention(self._model, self._attend))
             yield
         self._recent.clear()
@@ -154,25 +181,46 @@ class Recorder:
     def _attend(self, call: AttentionCall) -> None:
         if call.module not in self._inside:
             return
-        self._require_output()
+        self._require_output(call.module)
         values = self._maker_of(call.v)
         memory = self._memory
         across = (
             values is not None and memory is not None and _storage(values.input) == _storage(memory)
         )
         if across == self._across:
-            self.n_layers += 1
-            self.stream.layer = self.n_layers - 1
+            self.count.attend()
             self._open = Heads(call, values)
+            self._gates.follow(call.z)
 
-    def _require_output(self) -> None:
-        if self._open is not None:
-            of = f"layer {self.n_layers - 1} of {type(self._model).__name__}"
-            raise InvalidArgumentError(
-                f"Outputs of heads must go through a linear module, W_O; those of {of} don't, or "
-                "are changed on the way to it (a gate, a mask on heads, an adapter, `ablated`). "
-                "Merge adapters into the model, and remove hooks."
+    def _require_output(self, again: nn.Module | None = None) -> None:
+        """Refuse an attention whose outputs haven't been read; `again` is one that attends next."""
+        if self._open is None:
+            return
+        if is_edited():
+            why = "are changed by `ablated`. Leave its context first"
+        elif again is self._open.call.module:
+            why = (
+                "are combined with those of a second attention of the same module, as in "
+                "differential attention, which has no pattern of its own"
             )
+        elif self._norm is not None:
+            why = f"go through a norm first ({self._norm}), which isn't linear in them"
+        elif self.hooked:
+            why = "don't, or are changed on the way to it. Remove hooks, and merge adapters"
+        else:
+            why = "don't: they are changed on the way, or W_O isn't one linear module"
+        raise InvalidArgumentError(
+            "Outputs of heads must go through a linear module, W_O, as they are or times a gate; "
+            f"those of layer {self.count.attending[-1]} of {type(self._model).__name__} {why}. "
+            "Patterns and values alone are analysed by capacity.transformer.from_tensors."
+        )
+
+    def _normed(self, module: nn.Module, args: Any) -> None:
+        heads = self._open
+        if heads is None or not args or not self.stream.is_running():
+            return
+        if self._gates.depends_on_heads(args[0]) and module in set(heads.call.module.modules()):
+            self._norm = type(module).__name__
 
     def _maker_of(self, v: Tensor) -> LinearCall | None:
         """The call of a linear module whose output, or columns of it, are the values."""
@@ -193,22 +241,46 @@ class Recorder:
         if not self.stream.is_running():
             return
         heads = self._open
-        if heads is not None and self._tell is not None and _same(x, heads.call.z):
-            heads.output, self._open = LinearCall(module, x, output), None
-            self.stream.heads(self.n_layers - 1, module, output)
-            self._tell(self.n_layers - 1, heads)
+        gate = None if heads is None else self._gates.gate_of(x)
+        if (
+            heads is not None
+            and self._tell is not None
+            and (gate is not None or _same(x, heads.call.z))
+        ):
+            heads.output, heads.gate, self._open = LinearCall(module, x, output), gate, None
+            self._gates.leave()
+            self.stream.heads(len(self.count.attending) - 1, module, output)
+            self._tell(self.count.number, heads)
             return
         self._recent.append(LinearCall(module, x, output))
         self.stream.linear(module, x, output)
 
     def _end(self, _: nn.Module, __: Any, output: Any) -> None:
         if self.stream.is_running():
-            self.last = output if isinstance(output, Tensor) else output[0]
+            self.last = last_of(output)
 
     def _remember(self, _: nn.Module, __: Any, *rest: Any) -> None:
         # hooks of other threads' runs may lack keywords
         if self.stream.is_running():
             self._memory = rest[0].get("encoder_hidden_states")
+
+
+def _less_sink(pattern: Tensor, v: Tensor, z: Tensor) -> Tensor:
+    """Pattern less the weight of a sink, where that was taken from z alone, as in Granite SWA."""
+    total = pattern.sum(-1)
+    if (total - 1).abs().max() > 1e-4:
+        return pattern
+    average = pattern @ v
+    size = average.square().sum(-1)
+    kept = torch.where(size > 0, (average * z).sum(-1) / size, 1.0)
+    return kept[..., None] * pattern
+
+
+def _norms_of_attention(stack: nn.Module) -> Iterator[nn.Module]:
+    modules = (m for m in stack.modules() if attends(m))
+    yield from {
+        norm for m in modules for norm in m.modules() if "norm" in type(norm).__name__.lower()
+    }
 
 
 def _storage(x: Tensor) -> int:

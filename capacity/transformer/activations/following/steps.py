@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
+import torch
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
@@ -23,14 +24,24 @@ from capacity.transformer.activations.following.stream import StreamFollower
 from capacity.transformer.activations.records.cache import (
     LayerActivations,
     Mapped,
+    Scaled,
     Step,
     Written,
     written_by_heads,
 )
 
+# attention layers with their indices
+Numbered: TypeAlias = Sequence[tuple[int, LayerActivations]]
+
 
 def steps_of(
-    last: Tensor, follower: StreamFollower, layers: Sequence[LayerActivations], source: str
+    last: Tensor,
+    follower: StreamFollower,
+    layers: Sequence[LayerActivations],
+    numbers: Sequence[int],
+    source: str,
+    *,
+    hooked: bool,
 ) -> tuple[Tensor, tuple[Step, ...]]:
     """Initial stream of a model, and the steps from it to the last embeddings.
 
@@ -42,21 +53,51 @@ def steps_of(
         What was seen on the way.
     layers : sequence of LayerActivations
         Attention layers, in the order of their calls.
+    numbers : sequence of int
+        Their indices among all layers.
     source : str
         Name of the model, for messages.
+    hooked : bool
+        Whether others have registered hooks on the model, which may be the reason.
 
     Raises
     ------
     InvalidArgumentError
         If the stream can't be followed.
     """
+    try:
+        return _steps_of(last, follower, layers, numbers, source)
+    except _NoSumError as why:
+        way = "Remove hooks that change activations, or use" if hooked else "Use"
+        raise InvalidArgumentError(
+            f"The residual stream must be a sum of what sublayers write; {why}. {way} "
+            "effective_attention and identifiability_table, which don't need it."
+        ) from None
+
+
+def _steps_of(
+    last: Tensor,
+    follower: StreamFollower,
+    layers: Sequence[LayerActivations],
+    numbers: Sequence[int],
+    source: str,
+) -> tuple[Tensor, tuple[Step, ...]]:
     if follower.spoilt is not None:
-        _fail(f"{follower.spoilt} of {source} it is written over, as by a hook that changes it")
+        _fail(f"{follower.spoilt} of {source} it is written over in a way that isn't followed")
+    n_last = last.numel() // last.shape[-1]
+    n_first = n_last if follower.start is None else follower.start.value.shape[:-1].numel()
+    if n_last != n_first:
+        raise InvalidArgumentError(
+            f"The residual stream must be of the same tokens throughout; that of {source} has "
+            f"{n_first} in its layers, and {n_last} last embeddings. Use effective_attention and "
+            "identifiability_table, which don't need it."
+        )
+    numbered = list(zip(numbers, layers, strict=True))
     chain = list(_chain(follower.node(last), source))
     chain.reverse()
     first, steps = _embedding(chain.pop(0)[0])
     for node, main in chain:
-        steps += _steps(node, main, first, layers, source)
+        steps += _steps(node, main, first, numbered, source)
     widths = {s.weight.shape[-1] for s in steps if isinstance(s, Mapped) and s.layer is not None}
     if other := widths - {follower.start.value.shape[-1] if follower.start else 0}:
         raise InvalidArgumentError(
@@ -65,9 +106,9 @@ def steps_of(
             "effective_attention and identifiability_table, which don't need it."
         )
     wrote = [s.layer for s in steps if isinstance(s, Written) and s.term == "heads"]
-    if wrote != list(range(len(layers))):
-        odd = next(i for i in range(len(layers) + 1) if wrote.count(i) != 1)
-        _fail(f"in layer {odd} of {source} what heads write isn't added to it once (by a hook?)")
+    if wrote != list(numbers):
+        odd = next((i for i in numbers if wrote.count(i) != 1), numbers[0])
+        _fail(f"in layer {odd} of {source} what heads write isn't added to it once")
     return first, tuple(steps)
 
 
@@ -79,10 +120,8 @@ def _chain(node: Node | None, source: str) -> Iterator[tuple[Any, Node | None]]:
             if one.stream == two.stream:
                 _fail(f"in layer {node.layer} of {source} it is added to itself")
             main = one if one.stream else two
-        elif isinstance(node, NormOf | MapOf):
+        elif isinstance(node, NormOf | MapOf | Multiple):
             main = node.of
-        elif isinstance(node, Multiple):
-            _fail(f"in {source} it is multiplied by numbers between two layers")
         else:
             _fail(f"{source} ends with something else than a sum or a norm of it")
         yield node, main
@@ -104,16 +143,27 @@ def _embedding(start: Start) -> tuple[Tensor, list[Step]]:
 
 
 def _steps(
-    node: NormOf | MapOf | Sum,
+    node: NormOf | MapOf | Multiple | Sum,
     main: Node | None,
     first: Tensor,
-    layers: Sequence[LayerActivations],
+    layers: Numbered,
     source: str,
 ) -> list[Step]:
     if isinstance(node, NormOf):
         return [node.step]
     if isinstance(node, MapOf):
         return [Mapped(node.layer, weight_of(node.module), bias_of(node.module))]
+    if isinstance(node, Multiple):
+        factor = torch.as_tensor(node.factor, dtype=first.dtype, device=first.device)
+        if (
+            factor.numel() not in (1, first.shape[-1])
+            or factor.numel() != factor.shape[-1:].numel()
+        ):
+            _fail(
+                f"in layer {node.layer} of {source} each token is multiplied by numbers of its own"
+            )
+        # a copy: the model may be trained further
+        return [Scaled(node.layer, factor.detach().reshape(-1).clone())]
     side = node.parts[1] if node.parts[0] is main else node.parts[0]
     found = list(_written(side, node.layer, first, layers, source))
     # heads before the feed-forward that is parallel to them
@@ -122,7 +172,7 @@ def _steps(
 
 
 def _written(
-    node: Node, layer: int, first: Tensor, layers: Sequence[LayerActivations], source: str
+    node: Node, layer: int, first: Tensor, layers: Numbered, source: str
 ) -> Iterator[Written]:
     """Terms that a node adds to the stream."""
     if isinstance(node, Sum) and not _is_plain(node):
@@ -130,7 +180,7 @@ def _written(
             yield from _written(part, layer, first, layers, source)
     elif isinstance(node, Multiple):
         for step in _written(node.of, layer, first, layers, source):
-            yield replace(step, factor=step.factor * node.factor)
+            yield replace(step, factor=step.factor * _factor(node, first.shape[:2]))
     elif isinstance(node, NormOf):
         inner = list(_written(node.of, layer, first, layers, source))
         if len(inner) != 1 or inner[0].norm is not None or not _is_one(inner[0].factor):
@@ -140,46 +190,60 @@ def _written(
         yield _one_written(node, layer, first, layers, source)
 
 
-def _one_written(
-    node: Node, layer: int, first: Tensor, layers: Sequence[LayerActivations], source: str
-) -> Written:
-    value = _value(node)
-    if not isinstance(value, Tensor) or value.numel() != first.shape[:2].numel() * value.shape[-1]:
+def _one_written(node: Node, layer: int, first: Tensor, layers: Numbered, source: str) -> Written:
+    value = _value(node, first.shape[:2])
+    if not isinstance(value, Tensor):
         _fail(
             f"in layer {layer} of {source} something is added to it that isn't an output of a "
-            "sublayer (by a hook?)"
+            "sublayer"
         )
-    value = value.reshape(*first.shape[:2], -1)
     leaf = node if isinstance(node, Leaf) else Leaf(False, value)
     if leaf.call is not None:
-        return written_by_heads(leaf.call, layers[leaf.call], value)
+        return written_by_heads(*layers[leaf.call], value)
     bias = None if leaf.module is None else bias_of(leaf.module)
     given = None if leaf.input is None else leaf.input.reshape(*first.shape[:2], -1)
+    if leaf.mixes:
+        return Written(layer, "mixers", value, bias)
     return Written(layer, "feed_forward", value, bias, given)
 
 
 def _is_plain(node: Node) -> bool:
-    """Return True for what is neither of heads nor normed: it can be added up to one term."""
+    """Return True for what mixes no tokens and isn't normed: it can be added up to one term."""
     if isinstance(node, Sum):
         return all(map(_is_plain, node.parts))
     if isinstance(node, Multiple):
         return _is_plain(node.of)
-    return isinstance(node, Leaf) and node.call is None
+    return isinstance(node, Leaf) and node.call is None and not node.mixes
 
 
-def _value(node: Any) -> Any:
+def _value(node: Any, shape: torch.Size) -> Tensor | None:
+    """Value of a node, with the dimensions of sentences and tokens; None if it has others."""
     if isinstance(node, Sum):
-        return _value(node.parts[0]) + _value(node.parts[1])
-    return _value(node.of) * node.factor if isinstance(node, Multiple) else node.value
+        one, two = (_value(part, shape) for part in node.parts)
+        return None if one is None or two is None else one + two
+    if isinstance(node, Multiple):
+        value = _value(node.of, shape)
+        return None if value is None else value * _factor(node, shape)
+    value = node.value
+    # some families flatten sentences
+    fits = isinstance(value, Tensor) and value.numel() == shape.numel() * value.shape[-1]
+    return value.reshape(*shape, -1) if fits else None
+
+
+def _factor(node: Multiple, shape: torch.Size) -> Any:
+    """Factor of a multiple, with the dimensions of sentences and tokens if each has its own."""
+    factor = node.factor
+    of_tokens = isinstance(factor, Tensor) and factor.ndim > 1 and factor.numel() == shape.numel()
+    return factor.reshape(*shape, 1) if of_tokens else factor
 
 
 def _is_one(factor: float | Tensor) -> bool:
     return isinstance(factor, float) and factor == 1
 
 
+class _NoSumError(Exception):
+    """Why the residual stream is no sum of what sublayers write."""
+
+
 def _fail(why: str) -> NoReturn:
-    raise InvalidArgumentError(
-        f"The residual stream must be a sum of what sublayers write; {why}. Remove hooks that "
-        "change activations, or use effective_attention and identifiability_table, which don't "
-        "need it."
-    )
+    raise _NoSumError(why)

@@ -20,11 +20,13 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from capacity.transformer.activations.following.layer_count import LayerCount
 from capacity.transformer.activations.following.modules import (
     Moments,
     fitted_norm,
     given_tensor,
     layers_of,
+    mixing_modules,
 )
 from capacity.transformer.activations.following.operations import (
     Leaf,
@@ -61,34 +63,40 @@ class StreamFollower(TorchFunctionMode):
         Module that holds the layers, in a `torch.nn.ModuleList`.
     is_running : callable
         Returns whether it is this run, and not another thread's, that calls a module.
+    count : LayerCount
+        Number of the layer that runs, which counts in this run.
 
     Attributes
     ----------
     start : Start or None
         Input of the first layer, once it has been called.
-    layer : int or None
-        Index of the layer whose attention was the last; None before the first.
     spoilt : str or None
         Where the stream was first written over, without an operation that can be followed.
     """
 
-    def __init__(self, stack: nn.Module, is_running: Callable[[], bool]) -> None:
+    def __init__(self, stack: nn.Module, is_running: Callable[[], bool], count: LayerCount) -> None:
         super().__init__()
         self.is_running = is_running
         self.start: Start | None = None
-        self.layer: int | None = None
         self.spoilt: str | None = None
-        self._stack = stack
+        self._stack, self._count = stack, count
+        self._mixing = mixing_modules(stack)
         self._nodes: Any = WeakIdKeyDictionary()
-        # layers, and norms, that are being computed
-        self._inside = self._paused = 0
+        # norms that are being computed
+        self._paused = 0
         # input of the first linear module since the stream was added to
         self._first: Tensor | None = None
         self._vector: Tensor | None = None
         # input of the LayerNorm that is being computed, and what is known of it
         self._moments: tuple[Tensor, Moments] | None = None
-        # products of the stream with that vector, by the tensors that hold it
+        # by the tensors that hold the stream: their products with that vector, and the layer where
+        # they were last what they were
         self._probes: Any = WeakIdKeyDictionary()
+
+    @property
+    def _number(self) -> int:
+        """Index of the layer that runs, or will be the first."""
+        return max(self._count.number, 0)
 
     def node(self, x: Any) -> Node | None:
         """The operation that made a tensor, if it was followed."""
@@ -97,50 +105,53 @@ class StreamFollower(TorchFunctionMode):
     def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
         """Note that a tensor is the joint output of the heads of an attention."""
         self._nodes[output] = Leaf(False, output, call, module)
-        self._probes[output] = output @ self._random(output)
+        self._probes[output] = output @ self._random(output), self._number
         self._first = None
 
     def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
         """Note a call of a linear module."""
-        if not self._inside:
-            layer = None if self.start is None else self.layer
+        if not self._count.depth:
+            layer = None if self.start is None else self._count.number
             of = self.node(x) or Leaf(False, x)
             self._nodes[output] = MapOf(of.stream, of, module, layer, x)
             return
         if self._first is None and self._is_full(x):
             self._first = x
         if self._is_full(output):
-            self._nodes[output] = Leaf(False, output, None, module, self._first)
+            mixes = module in self._mixing
+            self._nodes[output] = Leaf(False, output, None, module, self._first, mixes)
 
     def check(self, x: Tensor) -> None:
         """Note where a tensor of the stream, or of heads, isn't what it was when it was made."""
-        before = self._probes.get(x)
+        before, layer = self._probes.get(x, (None, 0))
         if before is not None and self.spoilt is None:
             # x._version doesn't tell of writes through x.data
             now = x @ self._random(x)
-            if not torch.equal(now, before):
-                self.spoilt = f"in layer {self.layer or 0}"
+            if torch.equal(now, before):
+                self._probes[x] = before, self._number
+            else:
+                self.spoilt = f"in layer {layer}"
 
     def _random(self, like: Tensor) -> Tensor:
         """A random vector, always the same one."""
-        if self._vector is None or len(self._vector) != like.shape[-1]:
-            self._vector = random_vector(like.shape[-1], like)
-        return self._vector
+        vector = self._vector
+        if vector is None or len(vector) != like.shape[-1] or vector.dtype != like.dtype:
+            vector = self._vector = random_vector(like.shape[-1], like)
+        return vector
 
     def _made(self, x: Tensor, node: Node, probe: Tensor | None = None) -> None:
         self._nodes[x] = node
         if node.stream:
-            self._probes[x] = x @ self._random(x) if probe is None else probe
+            probe = x @ self._random(x) if probe is None else probe
+            self._probes[x] = probe, self._number
 
     @contextmanager
     def following(self) -> Iterator[None]:
         """Follow the stream in this context."""
         with ExitStack() as hooks:
             for layer in layers_of(self._stack):
-                hooks.callback(
-                    layer.register_forward_pre_hook(self._enter, with_kwargs=True).remove
-                )
-                hooks.callback(layer.register_forward_hook(self._leave).remove)
+                hook = layer.register_forward_pre_hook(self._enter, with_kwargs=True)
+                hooks.callback(hook.remove)
             for module in self._stack.modules():
                 is_norm = "norm" in type(module).__name__.lower()
                 if is_norm and next(module.children(), None) is None:
@@ -155,18 +166,13 @@ class StreamFollower(TorchFunctionMode):
     # run, and take any arguments
     @unfollowed
     def _enter(self, _: nn.Module, args: Any, *rest: Any) -> None:
-        if not self.is_running():
+        if not self.is_running() or self.start is not None:
             return
         (kwargs,) = rest
-        if self.start is None:
-            value = given_tensor(args, kwargs)
-            if value is not None:
-                self.start = Start(True, value, self.node(value))
-                self._made(value, self.start)
-        self._inside += 1
-
-    def _leave(self, *_: Any) -> None:
-        self._inside -= self.is_running()
+        value = given_tensor(args, kwargs)
+        if value is not None:
+            self.start = Start(True, value, self.node(value))
+            self._made(value, self.start)
 
     def _pause(self, *_: Any) -> None:
         self._paused += self.is_running()
@@ -179,7 +185,9 @@ class StreamFollower(TorchFunctionMode):
         known, self._moments = self._moments, None
         self._paused -= 1
         x = given_tensor(args, kwargs)
-        if self._paused or x is None or not isinstance(output, Tensor) or x.shape != output.shape:
+        if self._paused or x is None or not isinstance(output, Tensor):
+            return
+        if (x.shape, x.dtype) != (output.shape, output.dtype):
             return
         if self.start is not None and not self._is_full(x):
             return
@@ -190,7 +198,7 @@ class StreamFollower(TorchFunctionMode):
             # some families flatten sentences
             shape = self.start.value.shape
         step = fitted_norm(
-            None if self.start is None else self.layer,
+            None if self.start is None else self._count.number,
             module, x.view(shape), probe.view(shape[:-1]), vector,
             known[1] if known is not None and known[0] is x else None,
         )  # fmt: skip
@@ -213,15 +221,17 @@ class StreamFollower(TorchFunctionMode):
         if self._paused and func is torch.nn.functional.layer_norm:
             return self._layer_norm(*args, **(kwargs or {}))
         follow = _FOLLOWED.get(func)
+        if self.start is None and _writes_over(func):
+            # what embeddings were before isn't what the first layer reads
+            self._nodes.pop(args[0], None)
         if follow is None or self.start is None or self._paused:
             return func(*args, **(kwargs or {}))
         # sums with a factor, and arguments by name, aren't followed
         plain = follow is StreamFollower.same or (len(args) == 2 and not kwargs)
         if not plain or not isinstance(args[0], Tensor):
             return func(*args, **(kwargs or {}))
-        if func in _IN_PLACE and self.node(args[0]) is None and self._is_full(args[0]):
-            # what was there is overwritten
-            self._nodes[args[0]] = self._leaf(args[0].clone())
+        if func in _IN_PLACE and self._is_full(args[0]):
+            self._keep(args[0])
         before = [self.node(x) for x in args[:2]]
         for node, x in zip(before, args, strict=False):
             if node is not None:
@@ -238,6 +248,14 @@ class StreamFollower(TorchFunctionMode):
             if made is not None:
                 self._made(result, made)
         return result
+
+    def _keep(self, x: Tensor) -> None:
+        """Copy what will be written over, where a node refers to it."""
+        node = self.node(x)
+        if node is None:
+            self._nodes[x] = self._leaf(x.clone())
+        elif isinstance(node, Leaf | Start) and node.value is x:
+            node.value = x.clone()
 
     def _layer_norm(
         self,
@@ -259,7 +277,7 @@ class StreamFollower(TorchFunctionMode):
         stream = any(part.stream for part in parts)
         if stream:
             self._first = None
-        return Sum(stream, (parts[0], parts[1]), self.layer or 0)
+        return Sum(stream, (parts[0], parts[1]), self._number)
 
     def multiple(self, args: Any, before: list[Node | None]) -> Node | None:
         """A product with a number, or with a vector, feature by feature."""
@@ -268,20 +286,27 @@ class StreamFollower(TorchFunctionMode):
             return None
         at = full.index(True)
         of, factor = before[at] or self._leaf(args[at]), args[1 - at]
-        return Multiple(of.stream, of, factor)
+        return Multiple(of.stream, of, factor, self._number)
 
     def quotient(self, args: Any, before: list[Node | None]) -> Node | None:
         """A quotient by a number or a vector."""
         if isinstance(args[1], Tensor) and self._is_full(args[1]):
             return None
         of = before[0] or self._leaf(args[0])
-        return Multiple(of.stream, of, 1 / args[1])
+        return Multiple(of.stream, of, 1 / args[1], self._number)
 
     def same(self, _: Any, before: list[Node | None]) -> Node | None:
         """The same numbers in another tensor."""
         return before[0]
 
 
+def _writes_over(func: Any) -> bool:
+    """Return whether a function of torch writes to its first argument, by its name."""
+    name = getattr(func, "__name__", "")
+    return (name.endswith("_") and not name.endswith("__")) or name in _ASSIGNING
+
+
+_ASSIGNING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "div", "truediv"))}
 _IN_PLACE = {torch.Tensor.add_, torch.Tensor.mul_}
 _FOLLOWED: dict[Any, Callable[..., Node | None]] = {
     **dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.add_), StreamFollower.sum),

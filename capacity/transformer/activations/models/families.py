@@ -12,6 +12,7 @@ from torch import nn
 from capacity.checks import require_choice
 from capacity.errors import InvalidArgumentError, PrecisionWarning, warn_caller
 from capacity.transformer.activations.following.modules import is_linear
+from capacity.transformer.activations.models.inputs import FIRST
 
 Part: TypeAlias = Literal["encoder", "decoder", "cross"]
 
@@ -119,16 +120,28 @@ def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
             f"{', '.join(map(repr, get_args(Part)))}."
         )
     require_choice("`part`", part, get_args(Part))
+    for name, stack in (("encoder", encoder), ("decoder", decoder)):
+        if not hasattr(stack, "config"):
+            raise InvalidArgumentError(
+                f"The {name} of a model must be a model with a configuration of its own; that of "
+                f"{type(model).__name__} is a plain {type(stack).__name__}. Capture its patterns "
+                "and values by hooks, and pass them to capacity.transformer.from_tensors."
+            )
     return (encoder, encoder) if part == "encoder" else (body, decoder)
 
 
 def _named_body(model: Any) -> Any:
-    """The model without its head, whose inputs have names.
+    """The model without its head, whose inputs have names and are what models are about.
 
     Decoders of BART's family without an encoder are wrapped once more, by a module that hands on
     whatever it gets.
     """
     body = model.base_model
-    kinds = {one.kind for one in inspect.signature(body.forward).parameters.values()}
+    known = inspect.signature(body.forward).parameters
+    kinds = {one.kind for one in known.values()}
     hands_on = kinds <= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    return getattr(body, "decoder", body) if hands_on else body
+    if hands_on:
+        return getattr(body, "decoder", body)
+    # DINOv3's is within the embeddings that it reads
+    own = inspect.signature(model.forward).parameters
+    return model if not set(FIRST) & set(known) and set(FIRST) & set(own) else body

@@ -76,7 +76,7 @@ def check_folder(folder: Path) -> None:
             "write it there with tokenizer.save_pretrained."
         )
     config = _object(folder / "config.json", MAX_CONFIG)
-    _check_sizes(folder / "config.json", config)
+    check_sizes(folder / "config.json", config)
     _refuse_code(folder / "config.json", config)
     for name in ("tokenizer_config.json", "generation_config.json"):
         if (folder / name).exists():
@@ -91,7 +91,36 @@ def check_folder(folder: Path) -> None:
                 )
 
 
-def check_size(folder: Path, model: Any) -> None:
+def check_gguf(folder: Path, name: str) -> None:
+    """Refuse a name that isn't that of a GGUF file in a folder.
+
+    Raises
+    ------
+    StorageError
+        If it is a pipe, a socket or a device.
+    InvalidArgumentError
+        If there is no such file, or it isn't in the folder itself, or doesn't begin as one.
+    """
+    if not isinstance(name, str) or name != Path(name).name:
+        raise InvalidArgumentError(
+            f"`gguf_file` must be the name of a file in the folder; got {shown(name)}."
+        )
+    path = folder / name
+    if not path.is_file():
+        there = ", ".join(sorted(one.name for one in folder.glob("*.gguf"))) or "none"
+        raise InvalidArgumentError(
+            f"`gguf_file` must be in {folder}; there is no {name}. Files that end in .gguf: "
+            f"{there}."
+        )
+    require_regular(path)
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise InvalidArgumentError(
+                f"{path} must begin with GGUF, as files of llama.cpp do; it doesn't."
+            )
+
+
+def check_size(folder: Path, model: Any, gguf_file: str | None = None) -> None:
     """Refuse a model that has more weights than its folder can hold.
 
     Parameters
@@ -100,6 +129,8 @@ def check_size(folder: Path, model: Any) -> None:
         Folder of the model, with its weights' files.
     model : nn.Module
         Model on the device ``meta``, where weights are shapes without numbers.
+    gguf_file : str, optional
+        Name of the file that holds the weights, in the place of those of save_pretrained.
 
     Raises
     ------
@@ -109,6 +140,9 @@ def check_size(folder: Path, model: Any) -> None:
     """
     asked = sum(parameter.numel() for parameter in model.parameters())
     held = sum(path.stat().st_size for path in folder.iterdir() if path.suffix in _WEIGHTS)
+    if gguf_file is not None:
+        # of the coarsest type a weight takes more than a bit
+        held = 8 * (folder / gguf_file).stat().st_size
     # a weight takes at least one byte
     if asked > held:
         raise InvalidArgumentError(
@@ -133,7 +167,14 @@ def _entries(folder: Path) -> Iterator[Path]:
         yield from templates.iterdir()
 
 
-def _check_sizes(path: Path, config: dict[str, Any]) -> None:
+def check_sizes(path: Path, config: dict[str, Any]) -> None:
+    """Refuse a configuration of a family that isn't known, or with sizes out of their range.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the name of the size.
+    """
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
     family = config.get("model_type")

@@ -22,8 +22,10 @@ _TOLD_BY_TOKENIZERS = {"special_tokens_mask", "offset_mapping", "length", "num_t
 # the other inputs that models take would change what is recorded, or what it is recorded for
 _READ = {"input_ids", "attention_mask", "token_type_ids", "position_ids", "decoder_input_ids",
          "decoder_attention_mask", "decoder_position_ids", "pixel_values",
-         "interpolate_pos_encoding", "bool_masked_pos", "input_features"}  # fmt: skip
-_FIRST = ("input_ids", "pixel_values", "input_features")
+         "interpolate_pos_encoding", "bool_masked_pos", "input_features",
+         "input_values"}  # fmt: skip
+# one of them is what a model is about
+FIRST = ("input_ids", "pixel_values", "input_features", "input_values")
 
 
 def named(inputs: Any) -> dict[str, Any]:
@@ -44,13 +46,13 @@ def named(inputs: Any) -> dict[str, Any]:
     given = {
         key: x
         for key, x in inputs.items()
-        if key not in _TOLD_BY_TOKENIZERS and not (key in _FIRST and x is None)
+        if key not in _TOLD_BY_TOKENIZERS and not (key in FIRST and x is None)
     }
     for key, x in given.items():
         require_dense(f"The input {key!s:.60}", x)
-    if not any(name in given for name in _FIRST):
+    if not any(name in given for name in FIRST):
         raise InvalidArgumentError(
-            f"Inputs must hold {', '.join(_FIRST[:-1])} or {_FIRST[-1]}; got the keys "
+            f"Inputs must hold {', '.join(FIRST[:-1])} or {FIRST[-1]}; got the keys "
             f"{sorted(map(str, given))}. Ask the tokenizer or processor for return_tensors='pt'."
         )
     return given
@@ -101,8 +103,8 @@ def checked_inputs(given: dict[str, Any], body: Any, source: str) -> dict[str, A
         # tokenizers number the segments of texts that have one, for models without segments, too
         given = {name: x for name, x in given.items() if name != "token_type_ids"}
     require_only(given, [name for name in known if name in _READ], source)
-    if not any(name in given for name in _FIRST if name in known):
-        names = " or ".join(name for name in _FIRST if name in known)
+    if not any(name in given for name in FIRST if name in known):
+        names = " or ".join(name for name in FIRST if name in known)
         raise InvalidArgumentError(f"Inputs of {source} must hold {names}; got {sorted(given)}.")
     config = body.config
     given = dict(given)
@@ -113,7 +115,7 @@ def checked_inputs(given: dict[str, Any], body: Any, source: str) -> dict[str, A
         real = checked_tokens(
             tokens,
             given.get(f"{prefix}attention_mask"),
-            d_vocab=body.get_input_embeddings().num_embeddings,
+            d_vocab=vocabulary_size(body),
             n_positions=_longest(body),
             longest="the model's max_position_embeddings",
         )
@@ -128,14 +130,25 @@ def checked_inputs(given: dict[str, Any], body: Any, source: str) -> dict[str, A
         )
     # processors return float32, whatever the model is in
     dtype = next((p.dtype for p in body.parameters() if p.is_floating_point()), None)
-    for name in ("pixel_values", "input_features"):
+    for name in FIRST[1:]:
         if dtype is not None and isinstance(given.get(name), Tensor):
             given[name] = given[name].to(dtype)
     # keys and values would be cached for later tokens, and there are none
     return {**given, "use_cache": False} if "use_cache" in known else given
 
 
-def mask_of(given: Mapping[str, Any], name: str, shape: tuple[int, int]) -> Tensor:
+def vocabulary_size(model: Any) -> int | None:
+    """Return the number of tokens that a model has embeddings of; None if it hashes characters."""
+    try:
+        embeddings = model.get_input_embeddings()
+    except NotImplementedError:
+        return None
+    # quantized ones lack the number
+    size = getattr(embeddings, "num_embeddings", None)
+    return embeddings.weight.shape[0] if size is None else size
+
+
+def mask_of(given: Mapping[str, Any], name: str, shape: tuple[int, int], model: Any) -> Tensor:
     """Mask of the tokens of a stack; without one all are tokens, as are parts of images and sounds.
 
     Parameters
@@ -146,11 +159,27 @@ def mask_of(given: Mapping[str, Any], name: str, shape: tuple[int, int]) -> Tens
         Key of the mask in these.
     shape : (batch, n)
         Number of sentences, and of tokens in each.
+    model : PreTrainedModel
+        The model, which knows what its convolutions leave of a padded sound.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If sounds are padded, and the model doesn't know which tokens that leaves.
     """
     mask = given.get(name)
-    # a mask of sounds is longer than what their convolutions leave of them
     fits = isinstance(mask, Tensor) and tuple(mask.shape) == shape
-    return sentence_mask(mask if fits else None, shape)
+    if fits or not isinstance(mask, Tensor) or "input_values" not in given or mask.all():
+        # a mask of spectrograms isn't read
+        return sentence_mask(mask if fits else None, shape)
+    shortened = getattr(model, "_get_feature_vector_attention_mask", None)
+    left = None if shortened is None else shortened(shape[1], mask)
+    if left is None or tuple(left.shape) != shape:
+        raise InvalidArgumentError(
+            f"{type(model).__name__} must be able to tell which of its {shape[1]} tokens are of a "
+            "sound's padding; it has no mask of them. Capture each sound alone, without padding."
+        )
+    return sentence_mask(left.long(), shape)
 
 
 def _longest(body: Any) -> int | None:

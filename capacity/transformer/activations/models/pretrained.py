@@ -14,12 +14,20 @@ from torch import nn
 
 from capacity.checks import in_a_line
 from capacity.errors import CapacityError, InvalidArgumentError
-from capacity.optional import needed_by
+from capacity.optional import needed_by, require_packages
 from capacity.transformer.activations.models.families import Part
-from capacity.transformer.activations.models.folder import check_folder, check_size
+from capacity.transformer.activations.models.folder import (
+    check_folder,
+    check_gguf,
+    check_size,
+    check_sizes,
+)
+from capacity.transformer.activations.models.inputs import vocabulary_size
 
 
-def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tuple[Any, Any]:
+def load_pretrained(
+    folder: str | os.PathLike[str], *, head: bool = False, gguf_file: str | None = None
+) -> tuple[Any, Any]:
     r"""Load a model, ready for `capture`, and its tokenizer.
 
     Parameters
@@ -29,6 +37,9 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
         the tokenizer. Nothing is downloaded.
     head : bool
         Keep the head that predicts tokens, which `output_head` reads.
+    gguf_file : str, optional
+        Name of a file of llama.cpp in the folder, which holds the model and its tokenizer. Its
+        weights are read into float32 (extra ``gguf``).
 
     Returns
     -------
@@ -40,7 +51,7 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
     Raises
     ------
     MissingExtraError
-        If ``transformers`` isn't installed.
+        If ``transformers`` isn't installed, or for a GGUF file ``gguf`` and ``accelerate``.
     StorageError
         If something in the folder is a pipe, a socket or a device, or a file is too large.
     InvalidArgumentError
@@ -65,18 +76,32 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
     with needed_by("load_pretrained"):
         from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     path = Path(folder)
-    check_folder(path)
     here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    read: dict[str, Any] = {}
+    if gguf_file is None:
+        check_folder(path)
+    else:
+        require_packages("A GGUF file", ("gguf", "accelerate"), "gguf")
+        check_gguf(path, gguf_file)
+        here["gguf_file"], read["dtype"] = gguf_file, torch.float32
     try:
         with quietly():
             tokenizer = AutoTokenizer.from_pretrained(path, **here)
             config = AutoConfig.from_pretrained(path, **here)
+            if gguf_file is not None:
+                check_sizes(path / gguf_file, config.to_dict())
+                known_heads: Any = AutoModelForCausalLM._model_mapping.get(type(config), None)
+                # the file names no class, and those of llama.cpp predict the next token
+                config.architectures = [getattr(known_heads, "__name__", "")]
             kind = _class_of(path, config, head)
             with torch.device("meta"):
-                check_size(path, kind.from_config(config))
+                check_size(path, kind.from_config(config), gguf_file)
             model, told = kind.from_pretrained(
-                path, config=config, output_loading_info=True, ignore_mismatched_sizes=True, **here
-            )
+                path, config=config, output_loading_info=True, ignore_mismatched_sizes=True,
+                **read, **here,
+            )  # fmt: skip
+            if gguf_file is not None:
+                _forget_quantization(model)
             # sizes that contradict each other fail on the first sentence
             one = torch.zeros(1, 1, dtype=torch.long)
             both: dict[str, Any] = {"decoder_input_ids": one} if config.is_encoder_decoder else {}
@@ -109,9 +134,9 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
             f"{path} must hold all weights of its config.json; {len(missing)} are missing, such as "
             f"{missing[0]}, and would be random. Save the model again with save_pretrained."
         )
-    known = model.get_input_embeddings().num_embeddings
+    known = vocabulary_size(model)
     # vocabularies are padded, but not to the double
-    if 2 * len(tokenizer) < known:
+    if known is not None and 2 * len(tokenizer) < known:
         raise InvalidArgumentError(
             f"{path} must hold the tokenizer of its model, whose vocabulary has {known:,} tokens; "
             f"{type(tokenizer).__name__} has {len(tokenizer):,}. Its files may be of another kind "
@@ -147,6 +172,13 @@ def _require_used(path: Path, model: Any, unused: Sequence[str]) -> None:
                 "the model would compute something else. Fix config.json, or save the model "
                 "again with save_pretrained."
             )
+
+
+def _forget_quantization(model: Any) -> None:
+    """Make a model whose weights have been read into floats one that can be saved."""
+    model.hf_quantizer, model.is_quantized = None, False
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
 
 
 def _class_of(path: Path, config: Any, head: bool) -> Any:

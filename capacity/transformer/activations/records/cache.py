@@ -39,7 +39,7 @@ class LayerActivations:
         Values with their bias, 0 at padding. Grouped keys and values are repeated: one for each
         query head.
     z : (batch, n_heads, n, d_head_vo)
-        Outputs of the heads, ``pattern @ v``; 0 at padding.
+        Outputs of the heads, ``pattern @ v``, before a gate; 0 at padding.
     W_O : (n_heads, d_head_vo, d_model)
         Output weights of each head.
     b_V : (n_heads, d_head_vo) or None
@@ -54,6 +54,9 @@ class LayerActivations:
     sink : (batch, n_heads, n) or None
         Weight of each row on a sink, one more column with values of 0, as in GPT-OSS: rows of the
         pattern sum to 1 less this.
+    gate : (batch, n_heads, n, d_head_vo) or None
+        Factor of each number of z, computed from the token, as in Qwen3-Next: the heads write
+        ``(gate * z) @ W_O + b_O``. A gate that is one number for each head is repeated.
     soft : bool
         Whether the pattern is the softmax of ``scale * q @ k.mT``; False where the model adds
         biases of positions, or caps logits.
@@ -71,6 +74,7 @@ class LayerActivations:
     seen: Bool[Tensor, "batch n n"] | None = None
     sink: Float[Tensor, "batch heads n"] | None = None
     soft: bool = True
+    gate: Float[Tensor, "batch heads n d_head_vo"] | None = None
 
     def without_padding(
         self, mask: Bool[Tensor, "batch n"], keys: Bool[Tensor, "batch n"] | None = None
@@ -99,7 +103,7 @@ class LayerActivations:
     def of_heads(self, heads: Sequence[int]) -> LayerActivations:
         """Return the activations of some heads, in this order."""
         at = torch.as_tensor(heads, device=self.v.device)
-        tensors = {name: x[:, at] for name in ("pattern", "q", "k", "v", "z", "sink")
+        tensors = {name: x[:, at] for name in ("pattern", "q", "k", "v", "z", "sink", "gate")
                    if (x := getattr(self, name)) is not None}  # fmt: skip
         b_V = None if self.b_V is None else self.b_V[at]
         return replace(self, W_O=self.W_O[at], b_V=b_V, **tensors)
@@ -115,8 +119,13 @@ class LayerActivations:
         return self.z if self.b_V is None else self.z - self.b_V[:, None]
 
     @property
+    def gated(self) -> Float[Tensor, "batch heads n d_head_vo"]:
+        """Outputs of the heads as W_O reads them: ``gate * z``, or z without a gate."""
+        return self.z if self.gate is None else self.gate * self.z
+
+    @property
     def T(self) -> Float[Tensor, "batch heads n d_model"]:
-        """Vectors that heads average: T = V W_O, Bhardwaj et al. (2021), equation (2)."""
+        """Vectors that heads average, but for gates: T = V W_O, Bhardwaj et al. (2021), (2)."""
         return self.v @ self.W_O
 
 
@@ -162,8 +171,9 @@ class Written:
     ----------
     layer : int
         Index of the layer, counted from 0.
-    term : {"heads", "feed_forward"}
-        Kind of the sublayer.
+    term : {"heads", "feed_forward", "mixers"}
+        Kind of the sublayer; mixers move what tokens hold without attention, as Mamba and
+        convolutions do in hybrids.
     whole : (batch, n, d_model)
         Output, with ``bias``.
     last : (d_model,) or None
@@ -179,7 +189,7 @@ class Written:
     """
 
     layer: int
-    term: Literal["heads", "feed_forward"]
+    term: Literal["heads", "feed_forward", "mixers"]
     whole: Float[Tensor, "batch n d_model"]
     last: Float[Tensor, "d_model"] | None
     input: Float[Tensor, "batch n d_model"] | None = None
@@ -246,7 +256,27 @@ class Mapped:
         return stream if self.bias is None else stream + self.bias
 
 
-Step = Written | Normed | Mapped
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Product of the residual stream with fixed numbers, as in Gemma 4, MiniMax and Doge.
+
+    Attributes
+    ----------
+    layer : int
+        Index of the layer, counted from 0.
+    factor : (1,) or (d_model,)
+        One number, or one for each feature.
+    """
+
+    layer: int
+    factor: Float[Tensor, "features"]
+
+    def applied_to(self, stream: Tensor) -> Tensor:
+        """The residual stream after this step."""
+        return stream * self.factor
+
+
+Step = Written | Normed | Mapped | Scaled
 
 
 @briefly_shown
@@ -257,14 +287,14 @@ class ActivationCache:
     Attributes
     ----------
     layers : tuple of LayerActivations
-        Attention layers, from the first to the last.
+        Attention layers, from the first to the last; a hybrid has others between them.
     mask : (batch, n) bool
         True for tokens, False for padding.
     causal : bool
         True if tokens attend to themselves and earlier tokens only.
     start : (batch, n, d_embedding)
         Initial residual stream: embeddings of tokens, positions and segments.
-    steps : tuple of Written, Normed and Mapped
+    steps : tuple of Written, Normed, Mapped and Scaled
         Changes of the residual stream, in order.
     source : str
         Name of the model's class.
@@ -275,7 +305,10 @@ class ActivationCache:
     last : (batch, n, d_model) or None
         The model's last embeddings, with which the sum of terms is compared.
     chosen : pair of tuples of int, or None
-        Indices of the layers and of the heads that were asked for; None for either means all.
+        Indices of `layers` in the model and of their heads; None for either if all were asked for,
+        and all layers attend.
+    hooked : bool
+        Whether others had registered hooks on the model, which may change its activations.
     """
 
     layers: tuple[LayerActivations, ...]
@@ -288,10 +321,11 @@ class ActivationCache:
     unfollowed: str | None = None
     last: Float[Tensor, "batch n d_model"] | None = None
     chosen: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)
+    hooked: bool = False
 
     @property
     def n_layers(self) -> int:
-        """Number of layers."""
+        """Number of attention layers that were kept."""
         return len(self.layers)
 
     @property
@@ -359,7 +393,7 @@ def written_by_heads(index: int, layer: LayerActivations, output: Tensor | None 
         The sum of the heads' outputs, and the biases.
     """
     if output is None:
-        output = torch.einsum("bhnv,hvd->bnd", layer.z, layer.W_O)
+        output = torch.einsum("bhnv,hvd->bnd", layer.gated, layer.W_O)
         output = output if layer.b_O is None else output + layer.b_O
     passed = None if layer.b_V is None else (layer.b_V, layer.W_O)
     return Written(index, "heads", output, layer.b_O, passed=passed)

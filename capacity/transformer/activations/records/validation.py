@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from capacity.checks import require_choice
@@ -78,7 +78,7 @@ def checked_tokens(
     tokens: Any,
     mask: Any,
     *,
-    d_vocab: int,
+    d_vocab: int | None,
     n_positions: int | None,
     longest: str = "n_positions",
     padding_after: bool = False,
@@ -91,8 +91,8 @@ def checked_tokens(
         Token ids.
     mask : tensor of 0 and 1, shape (batch, n), or None
         1 for tokens, 0 for padding; None: no padding.
-    d_vocab : int
-        Size of the model's vocabulary.
+    d_vocab : int or None
+        Size of the model's vocabulary; None: no limit.
     n_positions : int or None
         Largest number of tokens in a sentence; None: no limit.
     longest : str
@@ -120,9 +120,10 @@ def checked_tokens(
     if tokens.dtype not in (torch.int32, torch.int64):
         raise InvalidArgumentError(f"Tokens must be int32 or int64; got {tokens.dtype}.")
     least, most = int(tokens.min()), int(tokens.max())
-    if least < 0 or most >= d_vocab:
+    end = 2**62 if d_vocab is None else d_vocab
+    if least < 0 or most >= end:
         raise InvalidArgumentError(
-            f"Tokens must lie between 0 and d_vocab - 1 = {d_vocab - 1}; got "
+            f"Tokens must lie between 0 and d_vocab - 1 = {end - 1}; got "
             f"{least if least < 0 else most}. Use the model's own tokenizer."
         )
     if n_positions is not None and tokens.shape[1] > n_positions:
@@ -252,8 +253,8 @@ def check_heads(
             raise InvalidArgumentError(
                 f"Attention must average values: rows that sum to 1, and z = pattern @ v. In {of} "
                 f"rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their size: its "
-                "heads do something else as well (a mask on heads, dropout, another path), which "
-                "these analyses don't cover."
+                "heads do something else as well (a mask on heads, a factor of their outputs, "
+                "another path), which these analyses don't cover."
             )
     if causal and _is_above(layer.pattern, whole=how == "full"):
         raise InvalidArgumentError(
@@ -291,11 +292,17 @@ def check_written(captured: ActivationCache) -> ActivationCache:
 
 
 def check_output(
-    layer: LayerActivations, wrote: Tensor, mask: Bool[Tensor, "batch n"], of: str, product: Tensor
+    layer: LayerActivations,
+    wrote: Tensor,
+    mask: Bool[Tensor, "batch n"],
+    of: str,
+    product: Tensor,
+    *,
+    hooked: bool = False,
 ) -> None:
-    """Check that the joint output of a layer's heads is z W_O + b_O, by a random vector.
+    """Check that the joint output of a layer's heads is (gate * z) W_O + b_O, by a random vector.
 
-    `product` is that of W_O with `random_vector`.
+    `product` is that of W_O with `random_vector`; `hooked` is whether hooks may be the reason.
 
     Raises
     ------
@@ -303,16 +310,19 @@ def check_output(
         If it is something else.
     """
     r = random_vector(layer.W_O.shape[-1], layer.z)
-    flat = layer.z.transpose(1, 2).flatten(2)
+    flat = layer.gated.transpose(1, 2).flatten(2)
     expected = flat @ product
     expected = expected if layer.b_O is None else expected + layer.b_O @ r
     apart = (wrote.view(*mask.shape, -1) @ r - expected) * mask
     off = float(apart.abs().max()) / (largest(wrote) + torch.finfo(wrote.dtype).tiny)
-    if not off <= 1e3 * torch.finfo(layer.z.dtype).eps:
+    # gates may be applied in float32, whatever their model computes in
+    dtype = layer.z.dtype if layer.gate is None else torch.float32
+    if not off <= 1e3 * torch.finfo(dtype).eps:
         raise InvalidArgumentError(
             f"Heads must add z W_O + b_O to the residual stream; in {of} what they added differs "
-            f"by {off:.1g} of its size. Its output weights are wrapped (merge adapters into the "
-            "model first), or their output is changed on the way (by a hook)."
+            f"by {off:.1g} of its size. "
+            + ("Remove hooks that change it, or merge" if hooked else "Merge")
+            + " adapters into its output weights first."
         )
 
 
@@ -359,6 +369,19 @@ def _is_above(pattern: Tensor, *, whole: bool) -> bool:
     rows = _some(n)
     tokens = torch.arange(n, device=pattern.device)
     return bool((pattern[..., rows, :] * (tokens > tokens[rows, None])).any())
+
+
+# norms compute in float32, whatever their model does
+SAME = 1e4 * torch.finfo(torch.float32).eps
+
+
+def apart(
+    found: Float[Tensor, "batch n d"], expected: Float[Tensor, "batch n d"], mask: Tensor
+) -> float:
+    """Largest difference between embeddings of tokens, as a share of the largest number in them."""
+    real = mask[..., None]
+    size = float((expected * real).abs().max()) + torch.finfo(expected.dtype).tiny
+    return float(((found - expected) * real).abs().max()) / size
 
 
 def largest(x: Tensor) -> float:

@@ -69,8 +69,8 @@ def test_the_page_marks_what_is_proved_optimal() -> None:
     root = Path(__file__).parents[1] / "experiments" / "optimal"
     found = json.loads((root / "results" / "optimal.json").read_text(encoding="utf-8"))
     text = (root / "README.md").read_text(encoding="utf-8")
-    assert text.count("**proved optimal**") == found["schemes_optimal"] > 20
-    assert all(f"| `{name}` |" in text for name in NAMES)
+    assert text.count("**proved optimal**") == found["schemes_optimal"] > 10
+    assert all(f"| `{name}`" in text for name in NAMES)
 
 
 @pytest.mark.slow

@@ -6,9 +6,9 @@
 
 Catalogues of schemes have upper ends alone. Here each tensor has the certified interval of its rank
 over the real numbers, which `standard` finds from a published scheme where there is one, with the
-certificates of both ends, and what these prove over the rational and the complex numbers and of the
-border rank. A scheme is *proved optimal* if both ends meet. `export` writes certificates and
-schemes into files.
+certificates of both ends. These, or a search of `quick`, also bound the rank over the rational and
+the complex numbers, and the border rank. A scheme is *proved optimal* if both ends meet. `export`
+writes certificates and schemes into files.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from capacity.plots.theme import COLOURS, WIDTH
 from capacity.progress import bar
 from capacity.rank import (
     Certificate,
+    Field,
+    RankInterval,
     rank_interval,
     read_decomposition,
     verify,
     verify_decomposition,
 )
-from capacity.tensor import named_tensor
+from capacity.tensor import SparseTensor, named_tensor
 from experiments.common.harness import Tables, main, rows_of
 from experiments.optimal.catalogue import (
     families,
@@ -42,7 +44,7 @@ from experiments.optimal.catalogue import (
 
 # the number of small tensors of which the tests compute one
 SMOKE = 9
-FIELDS = {"Q": "rational", "C": "complex"}
+FIELDS: dict[Field, str] = {"Q": "rational", "C": "complex"}
 
 
 def run(smoke: bool) -> Tables:
@@ -76,17 +78,13 @@ def row_of(name: str) -> dict[str, Any]:
             start = _products_of(name)
         interval = rank_interval(tensor, effort="standard", start=start)
         effort = "standard"
-    ends: dict[str, Any] = {}
-    for field, word in FIELDS.items():
-        ends[f"{word}_lower"], ends[f"{word}_upper"] = interval.over(field)
-    ends["border_lower"], ends["border_upper"] = interval.border
     return {
         "name": name,
         "shape": "x".join(map(str, tensor.shape)),
         "entries": tensor.n_entries,
         "lower": interval.lower,
         "upper": interval.upper,
-        **ends,
+        **_elsewhere(interval, tensor),
         "lower_by": interval.certificates.lower.by,
         "upper_by": interval.certificates.upper.by,
         "cited": "; ".join(interval.cited),
@@ -100,6 +98,18 @@ def row_of(name: str) -> dict[str, Any]:
         **{f"{side}_certificate": json.dumps(end.to_dict(), separators=(",", ":"))
            for side, end in zip(("lower", "upper"), interval.certificates, strict=True)},
     }  # fmt: skip
+
+
+def _elsewhere(interval: RankInterval, tensor: SparseTensor) -> dict[str, int]:
+    """Both ends over other fields, and of the border rank, by these proofs or by `quick`."""
+    ends: dict[str, int] = {}
+    others = {word: (interval.over(field), rank_interval(tensor, field=field))
+              for field, word in FIELDS.items()}  # fmt: skip
+    others["border"] = interval.border, rank_interval(tensor, border=True)
+    for word, (implied, searched) in others.items():
+        ends[f"{word}_lower"] = max(implied.lower, searched.lower)
+        ends[f"{word}_upper"] = min(implied.upper, searched.upper)
+    return ends
 
 
 def _products_of(name: str) -> list[Any]:

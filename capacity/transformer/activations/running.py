@@ -83,7 +83,7 @@ class Run:
         if not attending:
             raise InvalidArgumentError(
                 "A model's attention must go through the AttentionInterface of transformers; none "
-                f"of {self.source} does, as its family has attention code of its own. Capture its "
+                f"of {self.source} does, as its family has none, or code of its own. Capture its "
                 "patterns and values by hooks, and pass them to "
                 "capacity.transformer.from_tensors."
             )

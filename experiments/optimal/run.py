@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ def _products_of(name: str) -> list[Any]:
     return [np.hstack([of[mode] for of in factors]) for mode in range(3)]
 
 
-def certificates_of(row: dict[str, Any]) -> tuple[Certificate, Certificate]:
+def certificates_of(row: Mapping[Any, Any]) -> tuple[Certificate, Certificate]:
     """The certificates of both ends of a row."""
     lower, upper = (
         Certificate.from_dict(json.loads(row[f"{side}_certificate"])) for side in ("lower", "upper")
@@ -127,7 +128,7 @@ def certificates_of(row: dict[str, Any]) -> tuple[Certificate, Certificate]:
     return lower, upper
 
 
-def check(row: dict[str, Any]) -> bool:
+def check(row: Mapping[Any, Any]) -> bool:
     """Verify both certificates of a row."""
     return bool(verify(certificates_of(row), named_tensor(row["name"])))
 

@@ -126,6 +126,9 @@ NAMED: dict[str, NamedTensor] = {
     )
 }
 
+# all but the products of structured matrices
+_FAMILIES = [name for name in NAMED if name not in {f"{left}-{right}" for left, right in PAIRS}]
+
 
 def is_named(name: str) -> bool:
     """Return whether a text has the form of a tensor's name, known or not.
@@ -148,9 +151,8 @@ def named_tensor(name: str) -> SparseTensor:
         ``groups:6``, ``groups:2x3``, ``symmetric:3``, ``complex:``, ``quaternions:``,
         ``triangular:3``, ``w:4``, ``ghz:3x2``, ``determinant:3``, ``permanent:3``, ``dihedral:4``,
         ``quaternion-group:``, ``exterior:3``, ``dicke:4x2``, ``laderman:1,6,7``, ``sl:3``,
-        ``gl:2``,
-        ``so:4``, ``heisenberg:3`` or, for products of structured matrices, ``upper-general:3`` or
-        ``skew-transpose:3`` (`structured_product`).
+        ``gl:2``, ``so:4``, ``heisenberg:3`` or, for products of structured matrices,
+        ``upper-general:3`` or ``skew-transpose:3`` (`structured_product`).
 
     Returns
     -------
@@ -196,8 +198,8 @@ def name_and_numbers(name: str) -> tuple[str, tuple[int, ...]]:
     one = NAMED.get(found[1].lower())
     if one is None:
         raise InvalidArgumentError(
-            f"A tensor's name must be one of {written()}; got {shown(name)}."
-            f"{nearest(found[1].lower(), NAMED)}"
+            f"A tensor's name must begin with one of {', '.join(_FAMILIES)}, or a product such as "
+            f"upper-general; got {shown(name)}.{nearest(found[1].lower(), NAMED)}"
         )
     numbers = tuple(int(x) for x in re.split("[x,]", found[2]) if x)
     if not one.least <= len(numbers) <= one.most:
@@ -209,6 +211,5 @@ def name_and_numbers(name: str) -> tuple[str, tuple[int, ...]]:
 
 def written() -> str:
     """Return the forms of all names, for help; those of structured products have one form."""
-    pairs = {f"{left}-{right}" for left, right in PAIRS}
-    forms = [f"{one.name}:{one.parameters}" for one in NAMED.values() if one.name not in pairs]
-    return f"{', '.join(forms)}, or a product such as upper-general:N or skew-transpose:N"
+    forms = ", ".join(f"{name}:{NAMED[name].parameters}" for name in _FAMILIES)
+    return f"{forms}, or a product such as upper-general:N or skew-transpose:N"

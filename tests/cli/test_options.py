@@ -28,6 +28,7 @@ ONE_MEANING = {
     "--blank-nodes": "Keep or drop facts with blank nodes",
     "--border": "Bound the border rank",
     "--certificate": "Write the bounds with their proofs to this JSON file",
+    "--cited": "Let proofs rest on published theorems",
     "--column": "Column of a table",
     "--comment": "Beginning of the lines that are comments",
     "--context": "IRI=FILE: the IRI of a JSON-LD context",

@@ -268,7 +268,8 @@ def _in_words(row: dict[str, Any], selection: dict[str, Any] | None) -> str:
         words = f"{'border ' * row.get('border', False)}{row['quantity'].replace('_', ' ')}"
         over = f" over {row['field']}" if "field" in row else ""
         bound = f"{row['side']} bound {row['value']} of the {words}{over}"
-    by = f" by a published theorem ({', '.join(row['cited'])})" if row.get("cited") else ""
+    sources = row.get("cited")
+    by = f" by a published theorem ({', '.join(sources)})" if sources else ""
     verdict = f"proved{by}" if row["proved"] else f"not proved, {row['reason']}"
     if "entries" in row:
         return f"{bound}, for the tensor of {row['entries']:,} entries: {verdict}"

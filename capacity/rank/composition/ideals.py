@@ -131,14 +131,25 @@ def idempotents(f: flint.fmpq_poly) -> list[flint.fmpq_poly]:
     Examples
     --------
     >>> idempotents(flint.fmpq_poly([0, -1, 1]))
-    [(-1)*x + 1, x]
+    [x, (-1)*x + 1]
     """
     found: list[flint.fmpq_poly] = []
-    for p, e in f.factor()[1]:
+    for p, e in irreducible_factors(f):
         others = f // p**e
         common, inverse, _ = others.xgcd(p**e)
         found.append(inverse * others // common % f)
     return found
+
+
+def irreducible_factors(f: flint.fmpq_poly) -> list[tuple[flint.fmpq_poly, int]]:
+    """Return the irreducible factors and their powers, in an order that doesn't depend on flint.
+
+    Examples
+    --------
+    >>> irreducible_factors(flint.fmpq_poly([0, -1, 1]))
+    [(x + (-1), 1), (x, 1)]
+    """
+    return sorted(f.factor()[1], key=lambda one: (one[0].degree(), one[0].coeffs()))
 
 
 def identity(n: int) -> flint.fmpq_mat:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import flint
 
-from capacity.rank.composition.ideals import Ideal
+from capacity.rank.composition.ideals import Ideal, irreducible_factors
 from capacity.rank.cp.equations import Work
 from capacity.rank.cp.recognition import RATIONALS, Field, recognised
 from capacity.rank.verifier.kinds.algebraic import polynomial
@@ -66,7 +66,7 @@ def generator(ideal: Ideal) -> tuple[flint.fmpq_mat, flint.fmpq_poly] | None:
 
 def rational_factors(f: flint.fmpq_poly) -> list[Polynomial]:
     """Return the powers of different irreducible polynomials over Q whose product is f."""
-    return [[flint.fmpq_poly([c]) for c in (p**e).coeffs()] for p, e in f.factor()[1]]
+    return [[flint.fmpq_poly([c]) for c in (p**e).coeffs()] for p, e in irreducible_factors(f)]
 
 
 def real_factors(
@@ -91,7 +91,7 @@ def real_factors(
     with flint.ctx.workprec(BITS + 100):
         for f in polynomials:
             found.append([])
-            for p, e in f.factor()[1]:
+            for p, e in irreducible_factors(f):
                 found[-1] += [(c, e) for c in _real_factors(p)]
     numbers = [x for factors in found for c, _ in factors for x in c]
     read = recognised(numbers, BITS, DEGREE, work)

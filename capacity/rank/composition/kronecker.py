@@ -49,6 +49,7 @@ def kronecker_factors(tensor: Indices) -> Iterator[tuple[Indices, Indices, tuple
     >>> for factors in kronecker_factors(np.kron(A, B)):
     ...     print(*(f.ravel().tolist() for f in factors[:2]))
     [1, 0, 0, 2] [3, 4]
+    [3, 4] [1, 0, 0, 2]
     """
     entries = np.argwhere(tensor), tensor[np.nonzero(tensor)]
     seen: set[tuple[bytes, ...]] = set()

@@ -236,7 +236,8 @@ def _verify(
         require(not several, f"only one argument may be of the kind {', '.join(several)}")
         checked(arguments, kinds, entries)
         sources = sources_of(arguments, kinds)
-        require(cited or not sources, f"it rests on a published theorem ({', '.join(sources)})")
+        if sources and not cited:
+            raise Refuted(f"it rests on a published theorem ({', '.join(sources)})")
     except Refuted as refuted:
         return Verdict(False, str(refuted))
     return Verdict(True, cited=sources)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -60,7 +60,7 @@ class Recall:
         Number of candidates of all questions, and of those that were scored.
     """
 
-    table: pd.DataFrame
+    table: pd.DataFrame = field(repr=False)
     facts: Database
     model: str
     method: str

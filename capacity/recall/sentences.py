@@ -182,7 +182,7 @@ class Writer:
     ) -> Sentence:
         """Find the object, from the character `begin` to `end`, among the tokens."""
         at = [i for i, (a, b) in enumerate(ends) if b > max(a, begin) and a < end]
-        self._not_empty(text[begin:end], at)
+        self._not_empty(text[begin:end].strip(), at)
         first, last = at[0], at[-1] + 1
         if self._kind == "masked":
             return Sentence(tuple(ids), first, last)

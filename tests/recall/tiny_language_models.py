@@ -54,14 +54,11 @@ def byte_tokenizer(*, begins: bool = False, ends: bool = False, **special: str) 
     vocab = {token: i for i, token in enumerate(["<s>", "</s>", *alphabet])}
     merges: list[tuple[str, str]] = []
     for word in (*WORDS[:6], "Oslo", "Tok", "yo", "Ku", "ala", "Guinea", "Norway", "Per", "Lima"):
-        for text in (word, "Ġ" + word):
-            parts = list(text)
-            while len(parts) > 1:
-                pair = (parts[0], parts[1])
-                parts[:2] = ["".join(pair)]
-                if pair not in merges:
-                    merges.append(pair)
-                    vocab.setdefault(parts[0], len(vocab))
+        pairs = [(word[:i], word[i]) for i in range(1, len(word))]
+        for pair in (*pairs, ("Ġ", word)):
+            if pair not in merges:
+                merges.append(pair)
+                vocab.setdefault("".join(pair), len(vocab))
     tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -179,7 +176,7 @@ MODELS = {"GPT-2": gpt2, "Llama": llama, "Mistral": mistral, "BERT": bert, "T5":
 @functools.cache
 def trained() -> tuple[Any, Any]:
     """A GPT-2 that was trained until it knows the facts, and no others."""
-    tokenizer = byte_tokenizer()
+    tokenizer = byte_tokenizer(begins=True)
     config = transformers.GPT2Config(
         vocab_size=len(tokenizer), n_embd=32, n_layer=1, n_head=2, n_positions=64, bos_token_id=0,
         eos_token_id=1, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
@@ -187,15 +184,16 @@ def trained() -> tuple[Any, Any]:
     torch.manual_seed(0)
     model = transformers.GPT2LMHeadModel(config)
     texts = [
-        "<s>" + template.replace("{subject}", str(s)).replace("{object}", str(o))
+        template.replace("{subject}", str(s)).replace("{object}", str(o))
         for s, p, o in facts()
         for template in TEMPLATES[str(p)]
     ]
     batch = tokenizer(texts, padding=True, return_tensors="pt")
-    wanted = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    wanted = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)[:, 1:]
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(120):
         optimizer.zero_grad()
-        model(**batch, labels=wanted).loss.backward()
+        logits = model(**batch).logits[:, :-1]
+        torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten()).backward()
         optimizer.step()
     return model.double().eval(), tokenizer

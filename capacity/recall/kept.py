@@ -59,11 +59,22 @@ class Kept:
                 self._lines[_read(self._path, number, line)[0]] = line
 
     def find(self, query: Query, *, best_only: bool) -> Answered | None:
-        """Return the answer to a query, if the file has it."""
+        """Return the answer to a query, if the file has it.
+
+        Raises
+        ------
+        FormatError
+            If it is the answer to another query.
+        """
         if self._path is None:
             return None
         line = self._lines.get(self._key(query, best_only))
-        return None if line is None else _read(self._path, 0, line)[1]
+        if line is None:
+            return None
+        found = _read(self._path, None, line)[1]
+        if (len(found.scores), len(found.greedy)) != (len(query.sentences), len(query.right)):
+            raise _no_answer(self._path, None)
+        return found
 
     def add(self, query: Query, answered: Answered, *, best_only: bool) -> None:
         """Add an answer, and write the file once a minute."""
@@ -89,19 +100,23 @@ class Kept:
         return hashed.hexdigest()
 
 
-def _read(path: Path, number: int, line: str) -> tuple[str, Answered]:
+def _read(path: Path, number: int | None, line: str) -> tuple[str, Answered]:
     try:
         said = json.loads(line)
         scores = tuple(math.nan if one is None else float(one) for one in said["scores"])
         greedy = tuple(tuple(int(token) for token in row) for row in said["greedy"])
         return str(said["query"]), Answered(scores, greedy, int(said["n"]))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise FormatError(
-            str(path),
-            "it is no answer that `recall` has kept",
-            line=number,
-            advice="Name a new file, or one that `recall` wrote.",
-        ) from None
+        raise _no_answer(path, number) from None
+
+
+def _no_answer(path: Path, number: int | None) -> FormatError:
+    return FormatError(
+        str(path),
+        "it is no answer that `recall` has kept",
+        line=number,
+        advice="Name a new file, or one that `recall` wrote.",
+    )
 
 
 def _sha256_of(model: Any) -> str:

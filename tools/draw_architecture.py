@@ -31,6 +31,7 @@ ROOMS = {
     "cli": (4.6, "commands"),
     "report": (4.6, "pages in HTML"),
     "sweep": (5.3, "thousands of runs"),
+    "recall": (8.3, "facts of language models"),
     "plots": (8.3, "figures"),
     "testing": (5.4, "Hypothesis strategies"),
     "evaluator": (8.3, "accuracies, laws"),

@@ -1,4 +1,4 @@
-"""Which facts a language model knows: templates, scores of answers, and the facts known."""
+"""Facts that a language model knows: templates, scores of answers, and the facts as a database."""
 
 from capacity.optional import lazy_names, make_callable
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -109,14 +110,31 @@ def recall(
         If ``transformers`` isn't installed.
     InvalidArgumentError
         If the model has no head that predicts tokens, or the tokenizer doesn't report where its
-        tokens are; if a template lacks a place, a term a name, or a list of candidates a right
-        answer; or if a sentence is too long, or has a part that the tokenizer doesn't know.
+        tokens are; if a place is missing in a template, the name of a term, or a right answer among
+        the candidates; or if a sentence is too long, or has a part that the tokenizer doesn't know.
     UnknownTokenError
         If no predicate, or more than one, has the name of a template.
     FormatError
         If a file of templates or of answers isn't one.
     StorageError
         If a file can't be read or written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+    >>> words = "[PAD] [UNK] [CLS] [SEP] [MASK] oslo lima norway peru is in .".split()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "vocab.txt").write_text(chr(10).join(words))
+    ...     tokenizer = BertTokenizer(str(Path(folder, "vocab.txt")))
+    >>> config = BertConfig(vocab_size=len(words), hidden_size=4, num_hidden_layers=1,
+    ...                     num_attention_heads=2, intermediate_size=4)
+    >>> facts = [("Oslo", "in", "Norway"), ("Lima", "in", "Peru")]
+    >>> answers = recall(BertForMaskedLM(config), tokenizer, facts,
+    ...                  {"in": "{subject} is in {object}."})
+    >>> answers.table[["subject", "object", "n_candidates"]].values.tolist()
+    [['Lima', 'Peru', 2], ['Oslo', 'Norway', 2]]
 
     References
     ----------
@@ -167,7 +185,9 @@ def recall(
                 before, after = question.template.around(question.subject)
                 query = writer.query(before, question.candidates, after, question.right)
                 if kind == "causal" and question.template.text not in overlaps:
-                    overlaps[question.template.text] = _overlap(question.candidates, query.sentences)
+                    overlaps[question.template.text] = _overlap(
+                        question.candidates, query.sentences
+                    )
                 answered = kept.find(query, best_only=best_only)
                 if answered is None:
                     answered = scorer.answer(query, best_only=best_only)
@@ -197,7 +217,7 @@ def _overlap(candidates: Sequence[str], sentences: Sequence[Sentence]) -> str:
     """Note that a sentence begins another one, to which it can't lose; empty if none does."""
     by_ids = dict(sorted(zip((one.ids for one in sentences), candidates, strict=True)))
     ids = list(by_ids)
-    for short, long in zip(ids, ids[1:], strict=False):
+    for short, long in pairwise(ids):
         if long[: len(short)] == short:
             return (
                 f"The sentence with {by_ids[short]!r:.60} is the beginning of that with "

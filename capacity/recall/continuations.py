@@ -24,7 +24,7 @@ from capacity.recall.sentences import Query
 
 
 class Answered(NamedTuple):
-    """What a model answers to a query.
+    """Scores of a query, and what the model writes.
 
     Attributes
     ----------
@@ -78,8 +78,11 @@ class ContinuationScorer:
         if not best_only:
             scores = dict(self._scored(begun, left))
             left = []
+        # the right answers first, and then more at a time: large batches may do needless work
+        size = len(query.right)
         while left:
-            now, left = left[: self._batch_size], left[self._batch_size :]
+            now, left = left[:size], left[size:]
+            size = min(2 * size, self._batch_size)
             scores |= dict(self._scored(begun, now))
             # of several right answers each is compared with the best wrong one
             rivals = [s for i, s in scores.items() if len(query.right) == 1 or i not in query.right]

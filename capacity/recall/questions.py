@@ -22,7 +22,7 @@ NamesOf: TypeAlias = Callable[[Iterable[Term]], Mapping[Term, str]]
 
 @dataclass(frozen=True)
 class Question:
-    """What one sentence with a gap asks.
+    """A sentence with a gap, and the facts that answer it.
 
     Attributes
     ----------

@@ -145,9 +145,10 @@ class Recall:
             ``greedy_right``: share of rows whose greedy answer is the object.
         """
         right = "right_calibrated" if calibrated else "right"
+        over: dict[str, Over] = {"known": "mean", "known_best": "best", "known_worst": "worst"}
         known = {
-            name: self._known_rows("argmax", over, calibrated=calibrated)
-            for name, over in (("known", "mean"), ("known_best", "best"), ("known_worst", "worst"))
+            name: self._known_rows("argmax", how, calibrated=calibrated)
+            for name, how in over.items()
         }
         rows: list[dict[str, Any]] = []
         for predicate, of in self.table.groupby("predicate", sort=False):

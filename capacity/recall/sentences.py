@@ -97,7 +97,7 @@ class Writer:
                 f"{' and '.join(SENTINELS)}, for the object's place; {type(tokenizer).__name__} "
                 "has neither."
             )
-        self._start = decoder_start(model) if kind == "encoder-decoder" else None
+        self._begin = (decoder_start(model),) if kind == "encoder-decoder" else ()
 
     def query(
         self, before: str, candidates: Sequence[str], after: str, right: tuple[int, ...]
@@ -126,9 +126,8 @@ class Writer:
         if self._sentinels is not None:
             # the decoder writes only what the sentinel replaces
             opening, closing = self._sentinels
-            begin = (self._start, opening)
             sentences = [
-                Sentence((*begin, *ids, closing), 2, 2 + len(ids))
+                Sentence((*self._begin, opening, *ids, closing), 2, 2 + len(ids))
                 for ids in self._alone(candidates)
             ]
         else:
@@ -187,7 +186,7 @@ class Writer:
         if self._kind == "masked":
             return Sentence(tuple(ids), first, last)
         if self._kind == "encoder-decoder":
-            return Sentence((self._start, *ids), first + 1, last + 1)  # type: ignore[arg-type]
+            return Sentence((*self._begin, *ids), first + 1, last + 1)
         # no text ends there: a template may be the beginning of one
         while ids[-1] in self._special and ends[len(ids) - 1][0] == ends[len(ids) - 1][1]:
             ids = ids[:-1]

@@ -133,7 +133,9 @@ def _judged(
     return {
         "score": float(own),
         "rank": rank if rank == 1 or not best_only else None,
-        "probability": None if best_only else float(np.exp(own - np.logaddexp.reduce([*wrong, own]))),
+        "probability": None
+        if best_only
+        else float(np.exp(own - np.logaddexp.reduce([*wrong, own]))),
         "margin": float(own - wrong.max()) if len(wrong) and not best_only else None,
         "answer": question.candidates[best],
         "right": not is_wrong[best],

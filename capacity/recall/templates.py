@@ -58,9 +58,7 @@ class Template:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise InvalidTypeError(
-                f"A template must be a text; got {shown(self.text)}. {_ADVICE}"
-            )
+            raise InvalidTypeError(f"A template must be a text; got {shown(self.text)}. {_ADVICE}")
         names = _PLACE.findall(self.text)
         wrong = [name for name in names if name not in ("subject", "object")]
         if wrong:
@@ -106,6 +104,16 @@ def read_templates(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
         If it isn't TOML in UTF-8, or a value is neither a text nor a list of texts.
     StorageError
         If it can't be read, or is larger than 16 MiB.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "templates.toml")
+    ...     _ = path.write_text('capital = "The capital of {subject} is {object}."')
+    ...     read_templates(path)
+    {'capital': ('The capital of {subject} is {object}.',)}
     """
     where = os.fspath(path)
     try:

@@ -22,10 +22,11 @@ from tests.recall.tiny_language_models import TEMPLATES, bert, facts, gpt2, trai
 # objects in alphabetical order: B, C, D
 OBJECTS = ("B", "C", "D")
 # scores of these by template and subject; of r two answers are right
+FIRST, SECOND = "{subject} {object}", "{subject}: {object}"
 SCORES = {
-    "{subject} {object}": {"p": (-1.0, -2.0, -3.0), "q": (-2.0, -2.0, -9.0), "r": (-5.0, -1.0, -2.0)},
-    "{subject}: {object}": {"p": (-3.0, -1.0, -9.0), "q": (-4.0, -3.0, -9.0), "r": (-1.0, -3.0, -2.0)},
-}  # fmt: skip
+    FIRST: {"p": (-1.0, -2.0, -3.0), "q": (-2.0, -2.0, -9.0), "r": (-5.0, -1.0, -2.0)},
+    SECOND: {"p": (-3.0, -1.0, -9.0), "q": (-4.0, -3.0, -9.0), "r": (-1.0, -3.0, -2.0)},
+}
 
 
 def by_hand() -> Recall:
@@ -33,7 +34,9 @@ def by_hand() -> Recall:
     rows = [("p", "has", "B"), ("q", "has", "C"), ("r", "has", "C"), ("r", "has", "D")]
     db = Database.from_triples(rows, multi="keep")
     templates = {db.predicates[0]: tuple(map(Template, SCORES))}
-    questions, _ = questions_of(db, templates, "predicate", lambda terms: {t: t.text for t in terms})
+    questions, _ = questions_of(
+        db, templates, "predicate", lambda terms: {t: t.text for t in terms}
+    )
     # B is no object of a subject but p, and no candidate is missing
     assert {one.candidates for one in questions} == {OBJECTS}
     asked = [
@@ -50,7 +53,7 @@ def by_hand() -> Recall:
     return Recall(table, db, "Model", "by hand", (), 18, 18)
 
 
-def row(table: pd.DataFrame, subject: str, name: str, template: str = "{subject} {object}") -> Any:
+def row(table: pd.DataFrame, subject: str, name: str, template: str = FIRST) -> Any:
     same = (table["subject"] == subject) & (table["object"] == name)
     return table[same & (table["template"] == template)].iloc[0]
 
@@ -113,7 +116,7 @@ def test_another_threshold_is_refused(tau: Any) -> None:
 
 def test_templates_are_summarised_by_fact() -> None:
     table = by_hand().by_fact().set_index(["subject", "object"])
-    one = table.loc[("r", "C")]
+    one: Any = table.loc[("r", "C")]
     assert (one["n_templates"], one["rank_best"], one["rank_worst"], one["known"]) == (2, 1, 2, 0.5)
     assert one["probability_mean"] == pytest.approx(
         (one["probability_best"] + one["probability_worst"]) / 2
@@ -149,7 +152,8 @@ def test_a_model_that_was_trained_on_facts_knows_them_and_no_permuted_ones() -> 
 
 def test_the_room_is_called_as_its_function() -> None:
     model, tokenizer = gpt2()
-    assert capacity.recall(model, tokenizer, facts(), TEMPLATES).model == "GPT2LMHeadModel"
+    library: Any = capacity
+    assert library.recall(model, tokenizer, facts(), TEMPLATES).model == "GPT2LMHeadModel"
     assert len(repr(recall(model, tokenizer, facts(), TEMPLATES))) < 200
 
 
@@ -159,7 +163,8 @@ def test_the_best_answers_alone_have_no_probabilities() -> None:
     empty = ["probability", "margin", "score_calibrated", "rank_calibrated", "answer_calibrated"]
     assert found.table[empty].isna().all(axis=None)
     assert (found.table["rank"].dropna() == 1).all()
-    for options in ({"tau": 0.5}, {"calibrated": True}):
+    wrong: list[dict[str, Any]] = [{"tau": 0.5}, {"calibrated": True}]
+    for options in wrong:
         with pytest.raises(InvalidArgumentError, match="must have the scores of all candidates"):
             found.known(**options)
 
@@ -211,10 +216,12 @@ def test_answers_of_another_model_or_method_are_not_taken(tmp_path: Path) -> Non
     assert len(keep.read_text().splitlines()) == 3 * 18
 
 
+NO_SCORES = '{"query": "a", "scores": %s, "greedy": [], "n": 1}'
+
+
 @pytest.mark.parametrize(
-    "line", ["{", "[]", "5", '{"query": "a"}', '{"query": "a", "scores": ["x"], "greedy": [], "n": 1}',
-             '{"query": "a", "scores": 5, "greedy": [], "n": 1}', "[" * 5000],
-)  # fmt: skip
+    "line", ["{", "[]", "5", '{"query": "a"}', NO_SCORES % '["x"]', NO_SCORES % "5", "[" * 5000]
+)
 def test_a_file_of_something_else_is_refused_and_left(tmp_path: Path, line: str) -> None:
     keep = tmp_path / "answers.jsonl"
     good = json.dumps({"query": "a", "scores": [1.0], "greedy": [[1]], "n": 1})
@@ -243,7 +250,9 @@ def test_subjects_of_one_name_are_noted() -> None:
     found = recall(
         model, tokenizer, db, {"capital": TEMPLATES["capital"][0]}, label_predicates=["name"]
     )
-    assert any("Several subjects of capital have one name, such as 'Norway'" in n for n in found.notes)
+    assert any(
+        "Several subjects of capital have one name, such as 'Norway'" in n for n in found.notes
+    )
     assert list(found.table["subject"]) == ["x", "y"]
     # one sentence, and so the same answer
     assert found.table["answer"].nunique() == 1
@@ -254,5 +263,5 @@ def test_a_candidate_that_is_alone_is_noted() -> None:
     db = Database.from_triples([("Norway", "capital", "Oslo")])
     found = recall(model, tokenizer, db, {"capital": TEMPLATES["capital"][0]})
     assert "has a single candidate" in found.notes[0]
-    assert pd.isna(found.table.loc[0, "margin"])
+    assert found.table["margin"].isna().all()
     assert found.table.loc[0, "probability"] == 1

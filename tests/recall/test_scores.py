@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from capacity.recall import Recall, recall
-from tests.recall.tiny_language_models import MODELS, TEMPLATES, facts, trained
+from tests.recall.tiny_language_models import MODELS, TEMPLATES, facts, rows_of, trained
 
 CAUSAL = ("GPT-2", "Llama", "Mistral")
 # one that reads to the left, and one that reads both sides
@@ -72,7 +72,7 @@ def test_scores_are_those_of_a_naive_loop(family: str) -> None:
         predicate: sorted({str(o) for _, p, o in db if str(p) == predicate})
         for predicate in TEMPLATES
     }
-    for row in table.itertuples():
+    for row in rows_of(table):
         before, after = row.template.replace("{subject}", row.subject).split("{object}")
         scores = {
             name: naive(family, model, tokenizer, before, name, after)
@@ -98,7 +98,7 @@ def test_the_greedy_answer_is_what_the_model_writes(family: str) -> None:
     model, tokenizer = MODELS[family]()
     db = facts().select(predicates="capital")
     table = recall(model, tokenizer, db, {"capital": TEMPLATES["capital"][0]}).table
-    for row in table.itertuples():
+    for row in rows_of(table):
         before = f"The capital of {row.subject} is"
         ids = tokenizer(before)["input_ids"]
         ids = ids[:-1] if family == "Llama" else ids
@@ -119,7 +119,8 @@ def test_scores_depend_on_no_batch_no_cache_no_padding_side_and_no_order(family:
     first = recall(model, tokenizer, db, TEMPLATES).table
     tokenizer.padding_side = "left"
     numbers = ["score", "rank", "probability", "margin"]
-    for options in ({"batch_size": 3}, {"batch_size": 1, "cache": False}):
+    ways: list[dict[str, Any]] = [{"batch_size": 3}, {"batch_size": 1, "cache": False}]
+    for options in ways:
         other = recall(model, tokenizer, db, TEMPLATES, **options).table
         assert other[numbers].to_numpy(float) == pytest.approx(
             first[numbers].to_numpy(float), abs=1e-9
@@ -146,7 +147,7 @@ def test_the_best_answer_of_a_model_that_knows_facts_needs_few_scores() -> None:
     pruned = recall(model, tokenizer, db, one, answers="best", batch_size=1)
     # the right answer, which is the best, and those whose first token is at least as likely
     needed = 0
-    for row in pruned.table.itertuples():
+    for row in rows_of(pruned.table):
         for _, _, name in db:
             ids = tokenizer(f"The capital of {row.subject} is {name}.")["input_ids"]
             at = len(tokenizer(f"The capital of {row.subject} is")["input_ids"])
@@ -175,7 +176,7 @@ def test_left_to_right_masks_what_follows_in_the_object_too() -> None:
     template = {"capital": "The capital of {subject} is {object}."}
     got = recall(model, tokenizer, db, template, pseudo_likelihood="left_to_right")
     assert "Kauf" in got.method
-    for row in got.table.itertuples():
+    for row in rows_of(got.table):
         ids = tokenizer(f"The capital of {row.subject} is {row.object}.")["input_ids"]
         # [CLS] the capital of X is, and at the end . [SEP]
         first, last = 6, len(ids) - 2
@@ -198,7 +199,7 @@ def test_calibrated_scores_have_no_mean_over_subjects() -> None:
         for s in table["subject"]
     ])  # fmt: skip
     calibrated = scores - scores.mean(axis=0)
-    for row, own in zip(table.itertuples(), calibrated, strict=True):
+    for row, own in zip(rows_of(table), calibrated, strict=True):
         at = objects.index(row.object)
         assert row.score_calibrated == pytest.approx(own[at], abs=1e-9)
         assert row.answer_calibrated == objects[int(own.argmax())]

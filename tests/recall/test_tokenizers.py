@@ -15,7 +15,7 @@ from capacity import Database
 from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError
 from capacity.recall import recall
 from capacity.recall.sentences import Writer
-from tests.recall.tiny_language_models import bert, byte_tokenizer, facts, gpt2, llama, t5
+from tests.recall.tiny_language_models import bert, byte_tokenizer, facts, gpt2, llama, rows_of, t5
 
 CAPITAL = {"capital": "The capital of {subject} is {object}."}
 
@@ -88,7 +88,7 @@ def test_objects_that_are_the_beginning_of_others_are_noted() -> None:
     assert "'Guinea' is the beginning of that with 'Guinea-Bissau'" in note
     assert "End the template with a full stop." in note
     # which it can't lose to, whatever the model is; with a full stop it could
-    for row in got.table.itertuples():
+    for row in rows_of(got.table):
         assert row.answer != "Guinea-Bissau"
     assert not recall(model, tokenizer, db, {"borders": "{subject} borders {object}."}).notes
 
@@ -156,7 +156,7 @@ def test_wrong_calls_are_refused() -> None:
         with pytest.raises(CapacityError, match=message):
             recall(model, tokenizer, facts(), CAPITAL, **options)  # type: ignore[arg-type]
     four = Database.from_tuples([("a", "b", "c", "d")])
-    with pytest.raises(CapacityError, match="arity|three"):
+    with pytest.raises(CapacityError, match=r"arity|three"):
         recall(model, tokenizer, four)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -26,12 +27,21 @@ BORDERS = (
 )  # fmt: skip
 WORDS = ("The", "capital", "of", "is", "the", "In", "it", "'", "s", "that", "rules", "borders", ",",
          ".", "-")  # fmt: skip
-_SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-          "intermediate_size": 24, "max_position_embeddings": 64}  # fmt: skip
-_T5 = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2}
-_BART = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
-         "decoder_attention_heads": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24,
-         "max_position_embeddings": 64}  # fmt: skip
+_SIZES: dict[str, Any] = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
+    "max_position_embeddings": 64,
+}  # fmt: skip
+_T5: dict[str, Any] = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2}
+_BART: dict[str, Any] = {
+    "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24,
+    "max_position_embeddings": 64,
+}  # fmt: skip
+
+
+def rows_of(table: Any) -> Iterator[Any]:
+    """Rows of a table, whose columns are attributes."""
+    return table.itertuples()
 
 
 def facts() -> Database:
@@ -97,9 +107,10 @@ def word_tokenizer() -> Any:
 def piece_tokenizer() -> Any:
     """Unigrams with the sign of a blank, and sentinels, as T5 has them."""
     signs = "▁abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,'-"
-    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("<extra_id_0>", 0.0),
-              ("<extra_id_1>", 0.0), *((sign, -9.0) for sign in signs),
-              *((f"▁{w}", -4.0) for w in (*WORDS[:6], "Oslo", "Tok", "Guinea", "Norway"))]  # fmt: skip
+    special = ("<pad>", "</s>", "<unk>", "<extra_id_0>", "<extra_id_1>")
+    words = (f"▁{word}" for word in (*WORDS[:6], "Oslo", "Tok", "Guinea", "Norway"))
+    pieces = [(one, 0.0) for one in special] + [(sign, -9.0) for sign in signs]
+    pieces += [(word, -4.0) for word in words]
     tokenizer = Tokenizer(models.Unigram(pieces, unk_id=2))
     tokenizer.normalizer = normalizers.Replace(Regex(" {2,}"), " ")
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -135,14 +146,24 @@ def gpt2(**special: Any) -> tuple[Any, Any]:
 def llama(**config: Any) -> tuple[Any, Any]:
     """A Llama, whose tokenizer puts <s> before each text and </s> after it."""
     tokenizer = byte_tokenizer(begins=True, ends=True)
-    sizes = {**_SIZES, "num_key_value_heads": 1, "vocab_size": len(tokenizer), **config}
+    sizes: dict[str, Any] = {
+        **_SIZES,
+        "num_key_value_heads": 1,
+        "vocab_size": len(tokenizer),
+        **config,
+    }
     return _ready(transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes))), tokenizer
 
 
 def mistral() -> tuple[Any, Any]:
     """A Mistral that sees six tokens, fewer than the templates have."""
     tokenizer = byte_tokenizer(begins=True)
-    sizes = {**_SIZES, "num_key_value_heads": 1, "vocab_size": len(tokenizer), "sliding_window": 6}
+    sizes: dict[str, Any] = {
+        **_SIZES,
+        "num_key_value_heads": 1,
+        "vocab_size": len(tokenizer),
+        "sliding_window": 6,
+    }
     return _ready(transformers.MistralForCausalLM(transformers.MistralConfig(**sizes))), tokenizer
 
 
@@ -156,7 +177,8 @@ def bert() -> tuple[Any, Any]:
 def t5() -> tuple[Any, Any]:
     """A T5, whose decoder writes what a sentinel replaces."""
     tokenizer = piece_tokenizer()
-    config = transformers.T5Config(**_T5, vocab_size=len(tokenizer), decoder_start_token_id=0)
+    sizes = {**_T5, "vocab_size": len(tokenizer), "decoder_start_token_id": 0}
+    config = transformers.T5Config(**sizes)
     return _ready(transformers.T5ForConditionalGeneration(config)), tokenizer
 
 

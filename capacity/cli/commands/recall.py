@@ -126,7 +126,9 @@ def recall(
     policy = multi or "keep"
     db = load_chosen(given, chosen, format=format, multi=policy)
     # labels may be among the facts that aren't selected
-    whole = db if db.selected is None else load(given, format=format, multi="keep", **chosen.reading)
+    whole = (
+        db if db.selected is None else load(given, format=format, multi="keep", **chosen.reading)
+    )
     with spinner(f"reading {model_folder.name}"):
         model, tokenizer = load_pretrained(model_folder, head=True)
     found = asked(
@@ -143,8 +145,8 @@ def recall(
         batch_size=batch_size,
         keep=keep,
     )
+    made = "" if out is None else new_folder(out)
     if out is not None:
-        made = new_folder(out)
         write_table(found.table, out)
     if as_json:
         _print_json(found, selection_json(db, chosen))

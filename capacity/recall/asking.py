@@ -19,7 +19,7 @@ from capacity.progress import Progress, bar
 from capacity.recall.labels import names_of
 from capacity.recall.models import asked, kind_of
 from capacity.recall.questions import Candidates, questions_of
-from capacity.recall.templates import TemplatesLike, templates_for
+from capacity.recall.templates import Template, TemplatesLike, templates_for
 
 if TYPE_CHECKING:
     from capacity.recall.masked import PseudoLikelihood
@@ -176,7 +176,7 @@ def recall(
     )
     kept = Kept(keep, model, method)
     found: list[Asked] = []
-    overlaps: dict[str, str] = {}
+    overlaps: dict[tuple[Term, Template], str] = {}
     with quietly(), asked(model), bar() as shown:
         report = progress or shown
         try:
@@ -184,10 +184,9 @@ def recall(
                 report("questions", len(found), len(questions), None)
                 before, after = question.template.around(question.subject)
                 query = writer.query(before, question.candidates, after, question.right)
-                if kind == "causal" and question.template.text not in overlaps:
-                    overlaps[question.template.text] = _overlap(
-                        question.candidates, query.sentences
-                    )
+                one = question.predicate, question.template
+                if one not in overlaps:
+                    overlaps[one] = _overlap(question.candidates, query.sentences)
                 answered = kept.find(query, best_only=best_only)
                 if answered is None:
                     answered = scorer.answer(query, best_only=best_only)
@@ -196,7 +195,7 @@ def recall(
             report("questions", len(found), len(questions), None)
         finally:
             kept.save()
-    notes += [note for note in overlaps.values() if note]
+    notes += dict.fromkeys(note for note in overlaps.values() if note)
     return Recall(
         table_of(facts, found, best_only=best_only),
         facts,
@@ -214,14 +213,18 @@ def _with_templates(db: Database, templates: Mapping[Term, object]) -> Database:
 
 
 def _overlap(candidates: Sequence[str], sentences: Sequence[Sentence]) -> str:
-    """Note that a sentence begins another one, to which it can't lose; empty if none does."""
-    by_ids = dict(sorted(zip((one.ids for one in sentences), candidates, strict=True)))
-    ids = list(by_ids)
-    for short, long in pairwise(ids):
+    """Note that two sentences have the same tokens, or one begins the other; empty if none does."""
+    # of a sentence and those that it begins, the next one in this order is one
+    ordered = sorted(zip((one.ids for one in sentences), candidates, strict=True))
+    for (short, one), (long, other) in pairwise(ordered):
+        if short == long:
+            return (
+                f"The tokens of {one!r:.60} and {other!r:.60} are the same, so that nothing but "
+                "rounding distinguishes their scores. The tokenizer may ignore capitals or accents."
+            )
         if long[: len(short)] == short:
             return (
-                f"The sentence with {by_ids[short]!r:.60} is the beginning of that with "
-                f"{by_ids[long]!r:.60}, so that its score is never the smaller one. End the "
-                "template with a full stop."
+                f"The sentence with {one!r:.60} is the beginning of that with {other!r:.60}, so "
+                "that its score is never the smaller one. End the template with a full stop."
             )
     return ""

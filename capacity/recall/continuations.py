@@ -122,8 +122,7 @@ class _Begun:
         self._past: Any = None
         output = self._run([self._context], None, cache)
         past = getattr(output, "past_key_values", None)
-        # states of other kinds, such as of recurrent layers, can't be repeated
-        self._past = past if hasattr(past, "batch_repeat_interleave") else None
+        self._past = past if _is_of_keys_and_values(past) else None
         self._logits = _log_p(output.logits[0, -1])
         self.bounds = self._logits[[rest[0] for rest in self.rests]].tolist()
 
@@ -170,6 +169,20 @@ class _Begun:
             encoded = self._encoded.expand(len(rows), -1, -1)
             given |= {"decoder_input_ids": ids, "encoder_outputs": (encoded,)}
         return self._model(**given)
+
+
+def _is_of_keys_and_values(past: Any) -> bool:
+    """Return whether a cache can be repeated for a batch; states of recurrent layers can't."""
+    from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+    both = [getattr(past, f"{name}_attention_cache", None) for name in ("self", "cross")]
+    parts = [past] if None in both else both
+    layers = [getattr(part, "layers", ()) for part in parts]
+    return all(layers) and all(
+        type(layer) in (DynamicLayer, DynamicSlidingWindowLayer)
+        for part in layers
+        for layer in part
+    )
 
 
 def _common(rows: Sequence[tuple[int, ...]]) -> int:

@@ -81,6 +81,7 @@ class Writer:
             )
         self._tokenizer, self._kind = tokenizer, kind
         self._longest = longest(model.base_model)
+        self._n_known = model.get_input_embeddings().num_embeddings
         self._special = set(tokenizer.all_special_ids)
         self.mask: str | None = tokenizer.mask_token
         known = tokenizer.get_vocab()
@@ -116,9 +117,9 @@ class Writer:
         Raises
         ------
         InvalidArgumentError
-            If the tokenizer has no token for a part of the text, or none for an object; if the
-            sentence is longer than the model reads; or if it begins with the object and the
-            tokenizer has no token for the beginning of a text.
+            If the tokenizer has no token for a part of the text, none for an object, or tokens
+            that the model doesn't have; if the sentence is longer than the model reads; or if it
+            begins with the object and the tokenizer has no token for the beginning of a text.
         """
         source: tuple[int, ...] = ()
         if self._kind == "encoder-decoder":
@@ -138,6 +139,13 @@ class Writer:
                     texts, candidates, self._tokens(texts), strict=True
                 )
             ]
+        highest = max(source + tuple(max(one.ids) for one in sentences))
+        if highest >= self._n_known:
+            raise InvalidArgumentError(
+                f"The tokenizer must be that of the model, which knows {self._n_known:,} tokens; "
+                f"{type(self._tokenizer).__name__} has a token of the number {highest:,}. Load "
+                "both from the same folder."
+            )
         most = max(len(source), *(len(one.ids) for one in sentences))
         if self._longest is not None and most > self._longest:
             raise InvalidArgumentError(

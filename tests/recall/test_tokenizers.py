@@ -160,16 +160,41 @@ def test_wrong_calls_are_refused() -> None:
         recall(model, tokenizer, four)
 
 
-def test_a_model_whose_states_cannot_be_repeated_is_asked_without_a_cache() -> None:
+RECURRENT: dict[str, tuple[str, dict[str, Any]]] = {
+    "Mamba": ("Mamba", {"num_hidden_layers": 1, "state_size": 4}),
+    # with layers of attention, too
+    "LFM2": ("Lfm2", {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
+                      "intermediate_size": 24, "layer_types": ["conv", "full_attention"]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", RECURRENT)
+def test_a_model_whose_states_cannot_be_repeated_is_asked_without_a_cache(family: str) -> None:
     torch.manual_seed(0)
     tokenizer = byte_tokenizer()
-    config = transformers.MambaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, state_size=4
+    name, sizes = RECURRENT[family]
+    config = getattr(transformers, f"{name}Config")(
+        vocab_size=len(tokenizer), hidden_size=16, **sizes
     )
-    model = transformers.MambaForCausalLM(config).double().eval()
+    model = getattr(transformers, f"{name}ForCausalLM")(config).double().eval()
     one = recall(model, tokenizer, facts(), CAPITAL).table
     two = recall(model, tokenizer, facts(), CAPITAL, batch_size=1, cache=False).table
     assert one["score"].to_numpy() == pytest.approx(two["score"].to_numpy(), abs=1e-9)
+
+
+def test_a_tokenizer_of_another_model_is_refused() -> None:
+    model, tokenizer = gpt2()
+    model.resize_token_embeddings(200)
+    with pytest.raises(InvalidArgumentError, match="that of the model, which knows 200 tokens"):
+        recall(model, tokenizer, facts(), CAPITAL)
+
+
+def test_objects_with_the_same_tokens_are_noted() -> None:
+    model, tokenizer = bert()
+    db = Database.from_triples([("Norway", "capital", "Oslo"), ("Japan", "capital", "OSLO")])
+    found = recall(model, tokenizer, db, CAPITAL)
+    assert "tokens of 'OSLO' and 'Oslo' are the same" in found.notes[0]
+    assert found.table["margin"].to_numpy() == pytest.approx([0, 0], abs=1e-9)
 
 
 def test_words_of_a_tokenizer_without_rules_are_single_tokens() -> None:

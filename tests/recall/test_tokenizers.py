@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from capacity import Database
 from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError
 from capacity.recall import recall
 from capacity.recall.sentences import Writer
+from capacity.transformer import load_pretrained
 from tests.recall.tiny_language_models import bert, byte_tokenizer, facts, gpt2, llama, rows_of, t5
 
 CAPITAL = {"capital": "The capital of {subject} is {object}."}
@@ -207,3 +209,15 @@ def test_words_of_a_tokenizer_without_rules_are_single_tokens() -> None:
     model = gpt2()[0]
     one = Writer(model, tokenizer, "causal").query("It is ", ["A", "B"], ".", (0,)).sentences[0]
     assert one == ((1, 2), 1, 2)
+
+
+def test_an_encoder_decoder_is_loaded_with_its_head(tmp_path: Path) -> None:
+    model, tokenizer = t5()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    loaded = load_pretrained(tmp_path, head=True)
+    assert type(loaded[0]).__name__ == "T5ForConditionalGeneration"
+    one = recall(model, tokenizer, facts(), CAPITAL).table["score"]
+    two = recall(*loaded, facts(), CAPITAL).table["score"]
+    # loaded in the precision in which it was saved
+    assert one.to_numpy() == pytest.approx(two.to_numpy(), abs=1e-9)

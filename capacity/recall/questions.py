@@ -142,17 +142,16 @@ def _by_predicate(
     lists = candidates if isinstance(candidates, Mapping) else {None: candidates}
     found: dict[Term | None, Sequence[str | Term]] = {}
     for name, some in lists.items():
-        if isinstance(some, str) or not all(isinstance(one, str) for one in some):
-            terms = not isinstance(some, str) and all(isinstance(one, str | Term) for one in some)
-            if not terms:
-                raise InvalidTypeError(
-                    "`candidates` must be names of objects or terms; got "
-                    f"{shown(some)}. Pass a list of them."
-                )
-        at = None
+        if isinstance(some, str) or not all(isinstance(one, str | Term) for one in some):
+            raise InvalidTypeError(
+                f"`candidates` must be names of objects or terms; got {shown(some)}. Pass a list "
+                "of them."
+            )
+        predicate = None
         if name is not None:
             at = position(name, facts.predicates, facts.prefixes, lambda: facts.labels, "predicate")
-        found[None if at is None else facts.predicates[at]] = tuple(some)
+            predicate = facts.predicates[at]
+        found[predicate] = tuple(some)
     return found
 
 

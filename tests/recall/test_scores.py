@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 import torch
 
 from capacity.recall import Recall, recall
+from capacity.recall.continuations import ContinuationScorer
+from capacity.recall.sentences import Query, Sentence
 from tests.recall.tiny_language_models import MODELS, TEMPLATES, facts, rows_of, trained
 
 CAUSAL = ("GPT-2", "Llama", "Mistral")
@@ -216,3 +219,47 @@ def test_a_model_is_left_as_it_was() -> None:
     assert model.training
     # dropout is off while it is asked
     assert one.equals(recall(model, tokenizer, db, TEMPLATES).table)
+
+
+class Bigrams(torch.nn.Module):
+    """A model whose next token depends on the last one alone, by a table of probabilities."""
+
+    def __init__(self, probabilities: dict[int, dict[int, float]]) -> None:
+        super().__init__()
+        table = torch.full((9, 9), -torch.inf, dtype=torch.float64)
+        for last, following in probabilities.items():
+            for token, p in following.items():
+                table[last, token] = np.log(p)
+        self.table = torch.nn.Parameter(table)
+
+    def forward(self, input_ids: torch.Tensor, **_: Any) -> SimpleNamespace:
+        return SimpleNamespace(logits=self.table[input_ids])
+
+
+def bounded(
+    model: Bigrams, sentences: list[tuple[int, ...]], right: tuple[int, ...]
+) -> list[float]:
+    """Probabilities that a search for the best answer computes, one candidate at a time."""
+    scorer = ContinuationScorer(model, batch_size=1, cache=True)
+    query = Query(tuple(Sentence(ids, 1, len(ids)) for ids in sentences), right)
+    with torch.no_grad():
+        found = scorer.answer(query, best_only=True)
+    assert found.n_scored == sum(not np.isnan(score) for score in found.scores)
+    return np.exp(found.scores).tolist()
+
+
+def test_a_candidate_is_omitted_only_if_its_first_token_is_less_likely_than_the_best() -> None:
+    first = {1: 0.5, 2: 0.3, 3: 0.2}
+    model = Bigrams({0: first, 1: {4: 0.5, 8: 0.5}, 2: {5: 1.0}, 3: {6: 1.0}})
+    # the right answer has 0.5 x 0.5; the second may reach 0.3, and does; the third 0.2 at most
+    got = bounded(model, [(0, 1, 4), (0, 2, 5), (0, 3, 6)], (0,))
+    assert got == pytest.approx([0.25, 0.3, np.nan], nan_ok=True)
+
+
+def test_each_of_several_right_answers_is_compared_with_the_best_wrong_one() -> None:
+    first = {1: 0.4, 2: 0.3, 3: 0.2, 7: 0.1}
+    model = Bigrams({0: first, 1: {4: 0.9, 8: 0.1}, 2: {5: 0.1, 8: 0.9}, 3: {6: 1.0}, 7: {8: 1.0}})
+    # 0.36 and 0.03 are right; the third, 0.2, is behind the first and before the second, and the
+    # last, 0.1 at most, is behind the best wrong one
+    got = bounded(model, [(0, 1, 4), (0, 2, 5), (0, 3, 6), (0, 7, 8)], (0, 1))
+    assert got == pytest.approx([0.36, 0.03, 0.2, np.nan], nan_ok=True)

@@ -14,6 +14,7 @@ from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.database.terms.term import Term
+from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
 from capacity.progress import Progress, bar
 from capacity.recall.labels import names_of
@@ -22,6 +23,7 @@ from capacity.recall.questions import Candidates, questions_of
 from capacity.recall.templates import Template, TemplatesLike, templates_for
 
 if TYPE_CHECKING:
+    from capacity.recall.continuations import Answered
     from capacity.recall.masked import PseudoLikelihood
     from capacity.recall.result import Recall
     from capacity.recall.sentences import Sentence
@@ -109,9 +111,10 @@ def recall(
     MissingExtraError
         If ``transformers`` isn't installed.
     InvalidArgumentError
-        If the model has no head that predicts tokens, or the tokenizer doesn't report where its
-        tokens are; if a place is missing in a template, the name of a term, or a right answer among
-        the candidates; or if a sentence is too long, or has a part that the tokenizer doesn't know.
+        If the model has no head that predicts tokens, or computes no numbers; if the tokenizer
+        doesn't report where its tokens are; if a template lacks its places, a term has no name, or
+        a list of candidates lacks a right answer; or if a sentence is too long, or has a part that
+        the tokenizer doesn't know.
     UnknownTokenError
         If no predicate, or more than one, has the name of a template.
     FormatError
@@ -190,6 +193,7 @@ def recall(
                 answered = kept.find(query, best_only=best_only)
                 if answered is None:
                     answered = scorer.answer(query, best_only=best_only)
+                    _require_numbers(answered)
                     kept.add(query, answered, best_only=best_only)
                 found.append(Asked.of(question, query, answered, writer))
             report("questions", len(found), len(questions), None)
@@ -210,6 +214,15 @@ def recall(
 def _with_templates(db: Database, templates: Mapping[Term, object]) -> Database:
     asked_for = np.array([one in templates for one in db.predicates], bool)
     return db.subset(asked_for[db.triples[:, 1]])
+
+
+def _require_numbers(answered: Answered) -> None:
+    """Refuse scores that are no numbers."""
+    if int(np.isnan(answered.scores).sum()) != len(answered.scores) - answered.n_scored:
+        raise InvalidArgumentError(
+            "The model must compute logits that are numbers; some are NaN, as in half precision "
+            "where float32 is needed. Convert it: model.float()."
+        )
 
 
 def _overlap(candidates: Sequence[str], sentences: Sequence[Sentence]) -> str:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from capacity.errors import InvalidArgumentError
 from capacity.recall.sentences import Query
 
 
@@ -68,6 +69,11 @@ class ContinuationScorer:
             The sentences.
         best_only : bool
             Whether candidates that can't be the best one may be omitted.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the sentences have no first token in common.
         """
         begun = _Begun(self._model, query, cache=self._cache)
         bounds = begun.bounds
@@ -113,6 +119,12 @@ class _Begun:
         ids = [one.ids for one in query.sentences]
         # also of sentences in which the tokenizer joined the object with what precedes it
         self.n_context = min(_common(ids), *(one.first for one in query.sentences))
+        if self.n_context == 0:
+            raise InvalidArgumentError(
+                "The sentences of a question must begin with the same token; those with different "
+                "objects begin with different ones. Write a template with more text before "
+                "{object}."
+            )
         self._context = ids[0][: self.n_context]
         self.rests = [one[self.n_context :] for one in ids]
         self._encoded: Tensor | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -118,7 +119,7 @@ def questions_of(
 
 
 def _notes(predicate: str, subjects: list[str], n_candidates: int) -> Iterator[str]:
-    twice = sorted({name for name in subjects if subjects.count(name) > 1})
+    twice = sorted(name for name, n in Counter(subjects).items() if n > 1)
     if twice:
         yield (
             f"Several subjects of {predicate} have one name, such as {shown(twice[0])}, and the "

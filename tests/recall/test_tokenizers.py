@@ -15,7 +15,8 @@ from tokenizers import models as token_models
 from capacity import Database
 from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError
 from capacity.recall import recall
-from capacity.recall.sentences import Writer
+from capacity.recall.continuations import ContinuationScorer
+from capacity.recall.sentences import Query, Sentence, Writer
 from capacity.transformer import load_pretrained
 from tests.recall.tiny_language_models import bert, byte_tokenizer, facts, gpt2, llama, rows_of, t5
 
@@ -221,3 +222,20 @@ def test_an_encoder_decoder_is_loaded_with_its_head(tmp_path: Path) -> None:
     two = recall(*loaded, facts(), CAPITAL).table["score"]
     # loaded in the precision in which it was saved
     assert one.to_numpy() == pytest.approx(two.to_numpy(), abs=1e-9)
+
+
+@pytest.mark.parametrize("make", [gpt2, bert])
+def test_a_model_that_computes_no_numbers_is_refused(make: Any, tmp_path: Path) -> None:
+    model, tokenizer = make()
+    model.get_output_embeddings().weight.data[:] = float("nan")
+    with pytest.raises(InvalidArgumentError, match="some are NaN"):
+        recall(model, tokenizer, facts(), CAPITAL, keep=tmp_path / "answers.jsonl")
+    assert not (tmp_path / "answers.jsonl").exists()
+
+
+def test_sentences_without_a_common_beginning_are_refused() -> None:
+    model, _ = gpt2()
+    scorer = ContinuationScorer(model, batch_size=1, cache=True)
+    query = Query((Sentence((1, 2), 1, 2), Sentence((3, 2), 1, 2)), (0,))
+    with pytest.raises(InvalidArgumentError, match="must begin with the same token"):
+        scorer.answer(query, best_only=False)

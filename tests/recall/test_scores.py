@@ -64,7 +64,10 @@ def naive(family: str, model: Any, tokenizer: Any, before: str, name: str, after
     return left_to_right(model, ids, first)
 
 
-@pytest.mark.parametrize("family", MODELS)
+@pytest.mark.parametrize(
+    "family",
+    [pytest.param(one, marks=[] if one in (*QUICK, "T5") else pytest.mark.slow) for one in MODELS],
+)
 def test_scores_are_those_of_a_naive_loop(family: str) -> None:
     model, tokenizer = MODELS[family]()
     db = facts()

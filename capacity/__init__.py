@@ -21,10 +21,10 @@ The rest is in packages: `capacity.tensor` (integer tensors of any order), `capa
 (readers, writers, policies), `capacity.rank` (bounds, certificates, methods), `capacity.stores`
 (facts of any size, counted where they are), `capacity.layer` (engines, constructions),
 `capacity.embedding` (dimensions of embeddings), `capacity.evaluator` (accuracies, grids, laws),
-`capacity.sweep` (thousands of runs), `capacity.transformer` (pretrained models), `capacity.plots`,
-`capacity.report` (pages to send to a colleague), `capacity.testing` (Hypothesis strategies) and
-`capacity.errors`. Names load on first use: asking for a rank imports neither torch nor seaborn. The
-command is ``capacity --help``.
+`capacity.sweep` (thousands of runs), `capacity.transformer` (pretrained models), `capacity.recall`
+(facts that a language model knows), `capacity.plots`, `capacity.report` (pages to send to a
+colleague), `capacity.testing` (Hypothesis strategies) and `capacity.errors`. Names load on first
+use: asking for a rank imports neither torch nor seaborn. The command is ``capacity --help``.
 
 Examples
 --------

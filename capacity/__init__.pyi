@@ -5,6 +5,7 @@ from . import evaluator as evaluator
 from . import layer as layer
 from . import plots as plots
 from . import rank as rank
+from . import recall as recall
 from . import report as report
 from . import stores as stores
 from . import sweep as sweep

@@ -31,7 +31,7 @@ from tests.oracles import ROOT, figure_1
 
 FIGURE_1 = ROOT / "examples" / "figure-1.ttl"
 ROOMS = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "plots",
-         "report", "sweep", "transformer", "testing")  # fmt: skip
+         "recall", "report", "sweep", "transformer", "testing")  # fmt: skip
 
 
 def faces() -> list[ModuleType]:

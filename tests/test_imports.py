@@ -37,7 +37,8 @@ def test_the_rank_command_loads_nothing_heavy() -> None:
     ["capacity", "capacity.layer.model.config", "capacity.layer.run.recipe", "capacity.sweep.plan",
      "capacity.sweep.storage.store", "capacity.evaluator.laws.grid", "capacity.plots",
      "capacity.report", "capacity.report.database_page", "capacity.report.sweep_page",
-     "capacity.database", "capacity.rank", "capacity.stores", "capacity.tensor"],
+     "capacity.database", "capacity.rank", "capacity.recall", "capacity.recall.asking",
+     "capacity.stores", "capacity.tensor"],
 )  # fmt: skip
 def test_rooms_without_torch(module: str) -> None:
     assert not modules_after(f"import {module}") & {"torch", "seaborn"}
@@ -86,7 +87,7 @@ def test_every_public_name_loads() -> None:
     code = """
 import capacity
 rooms = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "report",
-         "sweep", "transformer")
+         "sweep", "transformer", "recall")
 for room in (capacity, *(getattr(capacity, room) for room in rooms)):
     for name in room.__all__:
         assert getattr(room, name) is not None, name

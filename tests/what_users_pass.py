@@ -26,7 +26,7 @@ from capacity.door.annotations import fits, hints_of
 from capacity.tensor import matrix_multiplication
 
 ROOMS = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "plots",
-         "report", "sweep", "transformer", "testing")  # fmt: skip
+         "recall", "report", "sweep", "transformer", "testing")  # fmt: skip
 # they change what other tests find
 _CHANGE = ("register_", "unregister_")
 # made by the million, so that they don't pass the door; and types that can't be made

@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from tools.words import places, without_examples, words  # noqa: E402
 
 ROOMS = ("", "tensor", "database", "rank", "layer", "evaluator", "sweep", "transformer", "plots",
-         "report", "testing")  # fmt: skip
+         "recall", "report", "testing")  # fmt: skip
 FIRST = {"What", "Whether", "Of", "Which", "How", "Who", "Whose", "That", "So", "From", "Where"}
 # numpydoc's: summary, parameters and returns of functions
 RULES = {"GL08", "SS02", "SS03", "SS05", "SS06", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01",

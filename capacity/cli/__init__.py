@@ -28,6 +28,7 @@ from capacity.cli.commands import (
     doctor,
     grid,
     rank,
+    recall,
     report,
     sweep,
     train,
@@ -74,6 +75,7 @@ for command, examples, panel in (
     (sweep.sweep, sweep.EXAMPLES, LAYERS),
     (grid.grid, grid.EXAMPLES, LAYERS),
     (attention.attention, attention.EXAMPLES, MODELS),
+    (recall.recall, recall.EXAMPLES, MODELS),
     (report.report, report.EXAMPLES, PAGES),
     (doctor.doctor, doctor.EXAMPLES, INSTALLATION),
 ):

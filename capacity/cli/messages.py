@@ -17,8 +17,11 @@ from capacity.checks import nearest, shown
 # keywords of functions that the commands call, and their options
 _FLAGS = {
     "annotations_of_facts": "--annotations-of-facts",
+    "answers": "--answers",
     "arity": "--arity",
     "base": "--base",
+    "batch_size": "--batch-size",
+    "candidates": "--candidates",
     "columns": "--column",
     "comment": "--comment",
     "device": "--device",
@@ -27,6 +30,7 @@ _FLAGS = {
     "fold": "--fold",
     "format": "--format",
     "graph": "--graph",
+    "label_predicates": "--label-predicate",
     "max_bytes": "--max-file-bytes",
     "max_cells": "--max-cells",
     "max_growth": "--max-growth",
@@ -41,6 +45,7 @@ _FLAGS = {
     "table": "--table",
     "skip_errors": "--skip-errors",
     "tau": "--tau",
+    "templates": "--templates",
     "timeout": "--timeout",
     "types": "--type",
     "views": "--views",

@@ -30,6 +30,7 @@ ROOMS = {
     "capacity.evaluator": "Accuracies, grids of them, the capacity law, terms of a layer's logits.",
     "capacity.sweep": "Plans, and many runs.",
     "capacity.transformer": "What attention of pretrained models uses.",
+    "capacity.recall": "Which facts a language model knows.",
     "capacity.plots": "Figures.",
     "capacity.report": "Pages to send to a colleague: about facts, a sweep, a pretrained model.",
     "capacity.testing": "Hypothesis strategies.",

@@ -44,12 +44,34 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def workplace(tmp_path_factory: pytest.TempPathFactory, model_folder: Path) -> Path:
+def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small GPT-2 with its head, and its tokenizer."""
+    from tests.recall.tiny_language_models import gpt2
+
+    folder = tmp_path_factory.mktemp("language") / "language-model"
+    model, tokenizer = gpt2()
+    model.float().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+TEMPLATES = """
+born_in = ["{subject} was born in {object}.", "{object} is where {subject} was born."]
+currency = "In {subject} people pay by {object}."
+"""
+
+
+@pytest.fixture(scope="session")
+def workplace(
+    tmp_path_factory: pytest.TempPathFactory, model_folder: Path, language_model: Path
+) -> Path:
     """A folder with the repository's examples, and what other commands have made."""
     folder = tmp_path_factory.mktemp("workplace")
     shutil.copytree(EXAMPLES, folder / "examples")
     shutil.copytree(ROOT / "experiments" / "configs", folder / "experiments" / "configs")
     shutil.copytree(model_folder, folder / "model")
+    shutil.copytree(language_model, folder / "language-model")
+    (folder / "templates.toml").write_text(TEMPLATES)
     # W, of rank 3
     np.save(folder / "tensor.npy", np.array([[[0, 1], [1, 0]], [[1, 0], [0, 0]]]))
     # its three entries, in the order 001, 010, 100

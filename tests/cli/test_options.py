@@ -15,18 +15,21 @@ from tests.commands import run
 
 GROUP: Any = typer.main.get_command(app)
 # commands that take facts
-OF_FACTS = ("rank", "describe", "dimension", "train", "verify", "report")
+OF_FACTS = ("rank", "describe", "dimension", "train", "verify", "recall", "report")
 # the option by the beginning of its help, which is the same in all commands that have it
 ONE_MEANING = {
     "--allow-other-engine": "Train all runs again, and keep those of another engine",
     "--annotations": "Keep or drop labels, comments",
     "--annotations-of-facts": "What becomes of triples about facts",
+    "--answers": "Score all candidates, or find the best alone",
     "--arity": "Number of columns of a table of facts",
     "--as": "Form of the output",
     "--attention": "Folder that save_pretrained wrote",
     "--base": "IRI that relative IRIs",
+    "--batch-size": "Number of sentences that are run together",
     "--blank-nodes": "Keep or drop facts with blank nodes",
     "--border": "Bound the border rank",
+    "--candidates": "Objects that are compared",
     "--certificate": "Write the bounds with their proofs to this JSON file",
     "--cited": "Let proofs rest on published theorems",
     "--column": "Column of a table",
@@ -49,6 +52,9 @@ ONE_MEANING = {
     "--graph": "Graph of an RDF dataset",
     "--head": "Head to draw",
     "--json": "Print JSON for programs",
+    "--keep": "File of answers (JSON Lines)",
+    "--label-predicate": "Predicate of labels that comes before",
+    "--language": "Language of the labels that come first",
     "--layer": "Layer to draw",
     "--learning-rate": "Learning rate of Adam",
     "--literals": "Keep or drop facts whose object is a literal",
@@ -67,6 +73,7 @@ ONE_MEANING = {
     "--namespace": "Keep the predicates of this namespace",
     "--out-of-core": "Count facts in a stream",
     "--predicate": "Keep only this predicate",
+    "--pseudo-likelihood": "What a masked model doesn't see",
     "--reference": "Print the reference of the TOML file",
     "--schema": "Keep or drop rdf:type, RDFS, OWL and SHACL",
     "--seed": "Seed of the random numbers",
@@ -78,6 +85,7 @@ ONE_MEANING = {
     "--starts": "Largest number of random starts",
     "--table": "Form of a table",
     "--task": "Condition on the scores of the facts",
+    "--templates": "TOML file of sentences",
     "--text": "Text that the model reads",
     "--timeout": "Seconds that a SPARQL endpoint may take",
     "--type": "Keep the subjects of this class",

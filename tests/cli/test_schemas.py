@@ -51,6 +51,11 @@ LINES: dict[str, list[str]] = {
     "sweep": ["plan.toml --dry-run", "plan.toml --out demo"],
     "grid": ["demo", "demo --tau argmax"],
     "attention": ['model --text the', 'model --text "the court said" --mode simplex'],
+    "recall": [
+        f"language-model {FIGURE_1} --templates templates.toml",
+        f"language-model {FIGURE_1} --templates templates.toml --answers best --candidates all",
+        f"language-model {FIGURE_1} --predicate lives_in",
+    ],
     "report": [f"{FIGURE_1} --out page.html", "demo --out page.html"],
     "doctor": ["--device auto", "--device cuda"],
 }  # fmt: skip
@@ -116,7 +121,8 @@ def test_output_is_what_the_schema_says(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rank", "describe", "dimension", "doctor", "attention", "report"])
+@pytest.mark.parametrize("name", ["rank", "describe", "dimension", "doctor", "attention", "recall",
+                                  "report"])  # fmt: skip
 def test_a_missing_key_and_another_type_are_refused(
     name: str, printed: Callable[[str, str], Any]
 ) -> None:

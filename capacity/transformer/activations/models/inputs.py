@@ -116,7 +116,7 @@ def checked_inputs(given: dict[str, Any], body: Any, source: str) -> dict[str, A
             tokens,
             given.get(f"{prefix}attention_mask"),
             d_vocab=vocabulary_size(body),
-            n_positions=_longest(body),
+            n_positions=longest(body),
             longest="the model's max_position_embeddings",
         )
         _check_ids(given, prefix, tokens, real, config)
@@ -182,7 +182,14 @@ def mask_of(given: Mapping[str, Any], name: str, shape: tuple[int, int], model: 
     return sentence_mask(left.long(), shape)
 
 
-def _longest(body: Any) -> int | None:
+def longest(body: Any) -> int | None:
+    """Return the largest number of tokens that a model reads; None if its config names none.
+
+    Parameters
+    ----------
+    body : PreTrainedModel
+        The model without its head.
+    """
     names = ("max_position_embeddings", "max_target_positions")
     most = next((x for name in names if (x := getattr(body.config, name, None))), None)
     if most is None or most < 1:

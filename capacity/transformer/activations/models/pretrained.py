@@ -183,14 +183,19 @@ def _forget_quantization(model: Any) -> None:
 
 def _class_of(path: Path, config: Any, head: bool) -> Any:
     """Automatic class of a model, with the head of its config.json or without."""
-    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+    from transformers import (
+        AutoModel,
+        AutoModelForCausalLM,
+        AutoModelForMaskedLM,
+        AutoModelForSeq2SeqLM,
+    )
 
     if not head:
         # a decoder that was saved alone, of a family whose models have an encoder, too
         alone = type(config).is_encoder_decoder and not config.is_encoder_decoder
         return AutoModelForCausalLM if alone else AutoModel
     wanted = (config.architectures or [""])[0]
-    for kind in (AutoModelForMaskedLM, AutoModelForCausalLM):
+    for kind in (AutoModelForMaskedLM, AutoModelForCausalLM, AutoModelForSeq2SeqLM):
         known: Any = kind._model_mapping.get(type(config), None)
         if known is not None and known.__name__ == wanted:
             return kind
@@ -269,6 +274,19 @@ def inputs_of_text(
     inputs = dict(tokens_of(tokenizer, text))
     if part not in ("decoder", "cross") or not model.config.is_encoder_decoder:
         return inputs
+    ids = inputs["input_ids"] if written is None else tokens_of(tokenizer, written)["input_ids"]
+    inputs["decoder_input_ids"] = nn.functional.pad(ids, (1, 0), value=decoder_start(model))
+    return inputs
+
+
+def decoder_start(model: Any) -> int:
+    """Return the token at which the decoder of a model begins.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If its config defines none.
+    """
     names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
     begins = next((at for n in names if (at := getattr(model.config, n, None)) is not None), None)
     if begins is None:
@@ -276,9 +294,7 @@ def inputs_of_text(
             "The model's config.json must say at which token its decoder begins; it has no "
             "decoder_start_token_id. Give decoder_input_ids to capture."
         )
-    ids = inputs["input_ids"] if written is None else tokens_of(tokenizer, written)["input_ids"]
-    inputs["decoder_input_ids"] = nn.functional.pad(ids, (1, 0), value=begins)
-    return inputs
+    return begins
 
 
 @contextmanager

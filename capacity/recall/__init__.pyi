@@ -1,0 +1,9 @@
+from .asking import Answers as Answers
+from .asking import Candidates as Candidates
+from .asking import recall as recall
+from .masked import PseudoLikelihood as PseudoLikelihood
+from .result import Over as Over
+from .result import Recall as Recall
+from .templates import Template as Template
+from .templates import TemplatesLike as TemplatesLike
+from .templates import read_templates as read_templates

@@ -36,7 +36,23 @@ def executed(page: Path, cache: Path = CACHE) -> NotebookNode:
         _, notebook = get_cache(str(cache)).merge_match_into_notebook(source)
     except KeyError:
         sys.exit(f"{page.relative_to(ROOT)} was changed since `make docs`; run it first.")
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = _merged(cell.outputs)
     return notebook
+
+
+def _merged(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join texts that follow one another: a kernel sends them in one piece or in several."""
+    merged: list[NotebookNode] = []
+    for output in outputs:
+        before = merged[-1] if merged else None
+        streams = before is not None and before.output_type == output.output_type == "stream"
+        if before is not None and streams and before.name == output.name:
+            before.text += output.text
+        else:
+            merged.append(output)
+    return merged
 
 
 def files_of(page: Path, notebook: NotebookNode) -> dict[Path, bytes]:

@@ -188,6 +188,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     axes.barh(table.index, table.tensors - table.closed, left=table.closed, color=COLOURS[1],
               label="open")  # fmt: skip
     axes.set_xlabel("tensors")
+    axes.set_title("tensors whose rank is known")
     axes.legend(frameon=False)
     return {"families": figure}
 

@@ -116,6 +116,10 @@ def lines_of(place: Path) -> dict[str, list[list[object]]]:
             ["attention", model, "--text", f"the court {HOSTILE}"],
             ["attention", place / "model", "--text", "the"],
         ],
+        "recall": [
+            ["recall", model, table, "--templates", HOSTILE], ["recall", model, triples],
+            ["recall", place / "model", table],
+        ],
         "report": [
             ["report", table, "--out", page], ["report", demo, "--out", page],
             ["report", triples, "--out", page, "--exclude", HOSTILE],

@@ -13,7 +13,6 @@ from itertools import combinations
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from capacity.exact.types import Indices
 
@@ -32,6 +31,9 @@ def classes_of_pairs(tensor: Indices) -> list[tuple[list[Indices | None], int]]:
         For each pair of modes, for each mode the component of each index, or None if the mode isn't
         one of the pair; and the number of components.
     """
+    # csgraph takes longer to import than small tensors need
+    from scipy.sparse.csgraph import connected_components
+
     found: list[tuple[list[Indices | None], int]] = []
     for pair in combinations(range(3), 2):
         (third,) = {0, 1, 2} - {*pair}

@@ -27,7 +27,7 @@ from capacity.rank import (
     View,
 )
 from capacity.rank.verifier.budget import FACTS, MEMORY, STEPS, CheckBudget
-from capacity.rank.verifier.checker import Verdict, verify
+from capacity.rank.verifier.checker import verify
 from tests.oracles import KNOWN_RANKS, database
 from tests.second_checker import claim
 
@@ -299,4 +299,4 @@ def test_what_is_found_is_cheap_enough_to_check_in_one_file(make: Callable[[], D
     db = make()
     budget = CheckBudget.of(db.n_triples)
     for certificate in found(db, "quick"):
-        assert verify(certificate, db, budget=budget) == Verdict(True)
+        assert verify(certificate, db, budget=budget).proved

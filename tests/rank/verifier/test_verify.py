@@ -116,11 +116,19 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
         for kind in (
             "block substitution", "cases", "rank-one locus", "rank-one completion", "algebra",
-            "published",
         ):  # fmt: skip
             of = w if quantity == "rank" else four
             drawn = drawn_certificate(Choices.seeded(seed), of, quantity=quantity, kind=kind)
             pool.append((of, drawn))
+    z3 = database([(k, q, (k + q) % 3) for k in range(3) for q in range(3)])
+    for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
+        drawn = drawn_certificate(Choices.seeded(seed), z3, quantity=quantity, kind="published")
+        pool.append((z3, drawn))
+        for side, kind in (("lower", "koszul"), ("upper", "complex decomposition")):
+            drawn = drawn_certificate(
+                Choices.seeded(seed), four, quantity=quantity, side=side, kind=kind
+            )
+            pool.append((four, drawn))
     for mode in range(3):
         db, free = peeled_example(mode)
         pool += [(db, claim(db, free, side="upper"))] * 5

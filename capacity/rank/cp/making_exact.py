@@ -39,6 +39,8 @@ from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS, contracts
 
 # ratio of the pivoted Jacobian's last and first diagonal entry below which it is nearly singular
 INDEPENDENT = 1e-7
+# equations of tensors of order four or more that are enclosed at once
+MOST_OF_HIGHER_ORDER = 128
 # binary digits of a number that are kept after the point
 BITS = 60
 
@@ -144,8 +146,13 @@ class Target:
         return -(-self._equations // (sum(self.tensor.shape) - self.tensor.ndim + 1))
 
     def is_quick(self, rank: int) -> bool:
-        """Return True if fits can be enclosed: there are as many unknowns as equations."""
-        return rank >= self.count
+        """Return True if fits can be enclosed: there are as many unknowns as equations.
+
+        The work on larger tensors of higher order is better spent on fits of fewer terms, which
+        rounding makes exact: the 4 x 4 determinant then takes 12 terms, and not 20.
+        """
+        affordable = self.tensor.ndim <= 3 or self._equations <= MOST_OF_HIGHER_ORDER
+        return rank >= self.count and affordable
 
     def cost_of_iteration(self, rank: int) -> int:
         """Measured cost of one iteration of a fit, in nanoseconds."""

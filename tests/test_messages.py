@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1] / "capacity"
 SEPARATORS = {", ", ",", " or ", " and ", "; "}
 # functions whose results have elements whatever they get
@@ -111,6 +113,7 @@ def _true(test: ast.expr) -> Iterator[str]:
                 yield from _true(value)
 
 
+@pytest.mark.slow
 def test_no_template_lists_nothing() -> None:
     every = list(templates())
     unknown = [

@@ -3,7 +3,8 @@
 make durations
 python tools/durations.py build/durations.xml
 
-It fails if a test took longer than a quick one may, and writes the record all the same.
+It fails if a test took longer than a quick one may, and writes the record all the same. What tests
+share, such as a sweep that a module's tests read, is the time of none of them.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import json
 import random
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,7 +125,8 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
         drawn = drawn_certificate(Choices.seeded(seed), z3, quantity=quantity, kind="published")
         pool.append((z3, drawn))
-        for side, kind in (("lower", "koszul"), ("upper", "complex decomposition")):
+        of_sides: list[tuple[Any, str]] = [("lower", "koszul"), ("upper", "complex decomposition")]
+        for side, kind in of_sides:
             drawn = drawn_certificate(
                 Choices.seeded(seed), four, quantity=quantity, side=side, kind=kind
             )

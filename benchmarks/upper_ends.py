@@ -43,15 +43,15 @@ HERE = Path(__file__).parents[1]
 SEED = 0
 
 
-def permuted(tensor: SparseTensor) -> SparseTensor:
+def permuted(tensor: SparseTensor, seed: int = SEED) -> SparseTensor:
     """The tensor with the indices of each mode in a random order."""
-    rng, dense = np.random.default_rng(SEED), tensor.to_numpy()
+    rng, dense = np.random.default_rng(seed), tensor.to_numpy()
     return from_dense(dense[np.ix_(*(rng.permutation(n) for n in dense.shape))])
 
 
-def in_other_bases(tensor: SparseTensor) -> SparseTensor:
+def in_other_bases(tensor: SparseTensor, seed: int = SEED) -> SparseTensor:
     """The tensor in bases of determinant 1, by n elementary operations in each mode."""
-    rng, moved = np.random.default_rng(SEED), tensor.to_numpy().astype(np.int64)
+    rng, moved = np.random.default_rng(seed), tensor.to_numpy().astype(np.int64)
     for mode, n in enumerate(moved.shape):
         matrix = np.eye(n, dtype=np.int64)
         for _ in range(n):

@@ -38,7 +38,9 @@ def executed(page: Path, cache: Path = CACHE) -> NotebookNode:
         sys.exit(f"{page.relative_to(ROOT)} was changed since `make docs`; run it first.")
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = _merged(cell.outputs)
+            # warnings name the folders of a machine, and bars are drawn for terminals
+            kept = [output for output in cell.outputs if output.get("name") != "stderr"]
+            cell.outputs = _merged(kept)
     return notebook
 
 

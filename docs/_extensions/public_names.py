@@ -72,7 +72,7 @@ def directive(room: str, name: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a name without a docstring is: an alias of a type, or a registry."""
+    """Describe a name without a docstring: an alias of a type, or a registry."""
     text = re.sub(r"\s+", " ", str(value)).replace("capacity.", "")
     return "A registry." if isinstance(value, dict | list) else f"Stands for ``{text:.160}``."
 

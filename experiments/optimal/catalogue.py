@@ -59,7 +59,7 @@ def structured_products() -> dict[str, list[str]]:
 
 
 def same_tensor(name: str, other: str) -> bool:
-    """Whether two tensors of order three differ by orders and signs alone."""
+    """Return whether two tensors of order three differ by orders and signs alone."""
     T, N = named_tensor(name), named_tensor(other)
     if sorted(T.shape) != sorted(N.shape) or T.n_entries != N.n_entries:
         return False
@@ -106,6 +106,6 @@ def source_of(scheme: Path) -> str:
 
 
 def known_of(name: str) -> KnownTensor | None:
-    """What theory knows of a tensor: its entry in `KNOWN_RANKS`, if it has one."""
+    """Return the entry of a tensor in `KNOWN_RANKS`, if it has one."""
     tensor = named_tensor(name)
     return next((known for known in KNOWN_RANKS if known.tensor == tensor), None)

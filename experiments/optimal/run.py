@@ -162,7 +162,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
 
 
 def _shown(row: pd.Series[Any]) -> dict[str, Any]:
-    """What the page shows of a tensor."""
+    """Return the cells of a tensor on the page."""
     both = {f"{word}": [int(row[f"{word}_lower"]), int(row[f"{word}_upper"])]
             for word in (*FIELDS.values(), "border")}  # fmt: skip
     return {

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from upper_ends import in_other_bases, permuted
 
 from capacity.exact.types import Term
 from capacity.rank import Goal, Problem, rank_interval, verify, verify_decomposition
@@ -46,23 +47,6 @@ from tests.tiers import examples
 
 def group(*orders: int) -> SparseTensor:
     return group_algebra(product_group(*map(cyclic_group, orders)))
-
-
-def in_other_bases(tensor: SparseTensor, seed: int) -> SparseTensor:
-    """Multiply each mode by an integer matrix of determinant 1."""
-    rng, moved = np.random.default_rng(seed), tensor.to_numpy().astype(np.int64)
-    for mode, n in enumerate(moved.shape):
-        matrix = np.eye(n, dtype=np.int64)
-        for _ in range(n):
-            i, j = rng.choice(n, 2, replace=False)
-            matrix[i] += rng.choice([-1, 1]) * matrix[j]
-        moved = np.moveaxis(np.tensordot(matrix, moved, (1, mode)), 0, mode)
-    return from_dense(moved)
-
-
-def permuted(tensor: SparseTensor, seed: int) -> SparseTensor:
-    rng, dense = np.random.default_rng(seed), tensor.to_numpy()
-    return from_dense(dense[np.ix_(*(rng.permutation(n) for n in dense.shape))])
 
 
 def upper(tensor: SparseTensor, field: Any = "R") -> int:

@@ -1,4 +1,4 @@
-"""What is known, summaries over templates, and answers that are kept in a file."""
+"""Results of `recall`: known facts, summaries over templates, and answers kept in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tokenizers and models do in different ways, and what is refused."""
+"""Differences between tokenizers and between models, and what is refused."""
 
 from __future__ import annotations
 

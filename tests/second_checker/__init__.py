@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
 
 from capacity.database import Database
+from capacity.errors import CapacityError
 from capacity.rank import (
     AlderStrassen,
     BlockSubstitution,
@@ -24,6 +26,7 @@ from capacity.rank import (
     RankOneLocus,
     Substitution,
     Unfolding,
+    verify,
 )
 from capacity.tensor import SparseTensor
 from tests.second_checker.lower import proves_lower, proves_removals, vanishes
@@ -152,3 +155,17 @@ def claim(
     value = sum(a.value for a in arguments)
     name = (of.sha256, None) if isinstance(of, SparseTensor) else (of.facts_sha256, of.multi)
     return Certificate(quantity, side, value, "hand", arguments, *name, groups, field)
+
+
+def proved_by_both(data: dict[str, Any], of: Database | SparseTensor) -> bool | None:
+    """Whether both checkers prove a certificate in JSON; None if it isn't read.
+
+    The second one may prove what `verify` refuses, and not the other way round.
+    """
+    try:
+        certificate = Certificate.from_dict(json.loads(json.dumps(data)))
+        proved = verify(certificate, of).proved
+    except CapacityError:
+        return None
+    assert not proved or second_checker(certificate, of), data
+    return proved

@@ -37,7 +37,7 @@ gated = pytest.mark.parametrize("name", GATES)
 
 
 def read_by(attention: Any, run: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """What an attention reads, and its W_O reads and writes, while the model runs."""
+    """Return what an attention reads, and what its W_O reads and writes, as the model runs."""
     found: list[Tensor] = []
     hooks = [
         attention.register_forward_pre_hook(

@@ -38,7 +38,7 @@ each = pytest.mark.parametrize("name", HYBRIDS)
 
 
 def outputs_of(model: nn.Module, name: str) -> list[Tensor]:
-    """What modules with a name return while the model runs."""
+    """Return the outputs of the modules with a name, as the model runs."""
     found: list[Tensor] = []
     # those of other layers are experts, attention and feed-forwards
     classes = {"mixer": "Mamba", "self_attn": "Lightning"}

@@ -18,6 +18,7 @@ from capacity.cli.sources.input import (
     read_input,
     refuse_options_of_facts,
 )
+from capacity.cli.verdicts import proved_ends, verdict_in_words, whose
 from capacity.database.facts import Database
 from capacity.errors import (
     CertificateError,
@@ -128,12 +129,12 @@ def verify(
             }
             rows.append(row)
             if not as_json:
-                print(visible(_in_words(row, selection)))
+                print(visible(verdict_in_words(row, selection)))
     except (CertificateError, InvalidArgumentError, MemoryBudgetError, MultiValuedError) as error:
         raise type(error)(f"{certificate}: {error}") from None
-    reason = next((_in_words(row, selection) for row in rows if not row["proved"]), None)
+    reason = next((verdict_in_words(row, selection) for row in rows if not row["proved"]), None)
     if as_json:
-        lower, upper = _ends(rows)
+        lower, upper = proved_ends(rows)
         of_facts = {"selection": selection} if isinstance(every, Database) else {}
         print_json({"proved": reason is None, **of_facts, "certificates": rows,
                     "lower": lower, "upper": upper, "reason": reason})  # fmt: skip
@@ -181,14 +182,10 @@ def _require_shared(claims: list[Certificate | Dimension], path: Path, *, shared
     if wrong is not None:
         raise CertificateError(
             f"{path}: {flag} requires dimensions for subjects and objects that are "
-            f"{_whose(shared)}; that of {wrong.model:.60} for {wrong.task:.60} is for those that "
-            f"are {_whose(not shared)}. Omit {flag}, or make the file with `capacity dimension "
+            f"{whose(shared)}; that of {wrong.model:.60} for {wrong.task:.60} is for those that "
+            f"are {whose(not shared)}. Omit {flag}, or make the file with `capacity dimension "
             f"{flag}`."
         )
-
-
-def _whose(shared: bool) -> str:
-    return "shared" if shared else "not shared"
 
 
 def _checks_of_dimensions(
@@ -254,46 +251,3 @@ def _about(
     if not isinstance(every, Database):
         return {"entries": _size(every)}
     return {"multi": policy, "facts": _size(of), "of": _size(every)}
-
-
-def _in_words(row: dict[str, Any], selection: dict[str, Any] | None) -> str:
-    """Describe a verdict in one line: the bound, its facts, and whether it is proved."""
-    if "model" in row:
-        ends = "none" if row["lower"] is None else f"{row['lower']} to {row['upper']}"
-        if row["upper"] is None and row["lower"] is not None:
-            ends = f"at least {row['lower']}"
-        what = f"dimension of {row['model']} for {row['task']}"
-        bound = f"{what}, subjects and objects {_whose(row['shared'])}: {ends}"
-    else:
-        words = f"{'border ' * row.get('border', False)}{row['quantity'].replace('_', ' ')}"
-        over = f" over {row['field']}" if "field" in row else ""
-        bound = f"{row['side']} bound {row['value']} of the {words}{over}"
-    sources = row.get("cited")
-    by = f" by a published theorem ({', '.join(sources)})" if sources else ""
-    verdict = f"proved{by}" if row["proved"] else f"not proved, {row['reason']}"
-    if "entries" in row:
-        return f"{bound}, for the tensor of {row['entries']:,} entries: {verdict}"
-    all_ = row["facts"] == row["of"]
-    facts = f"all {row['of']:,}" if all_ else f"{row['facts']:,} of the file's {row['of']:,}"
-    under = "their tensor" if row["multi"] is None else f"multi={row['multi']}"
-    if selection is not None:
-        under += f"; selection: {_selected(selection)}"
-    return f"{bound}, for {facts} facts ({under}): {verdict}"
-
-
-def _selected(selection: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{name}={', '.join(map(str, value)) if isinstance(value, list | tuple) else value}"
-        for name, value in selection["options"].items()
-    )
-
-
-def _ends(rows: list[dict[str, Any]]) -> tuple[int | None, int | None]:
-    """Return the best proved bounds of the rank, if all are about the same facts and one field."""
-    of_rank = [row for row in rows if row["quantity"] == "rank" and row["proved"]]
-    about = {tuple(row.get(key) for key in ("multi", "field", "border")) for row in of_rank}
-    if len(about) > 1:
-        return None, None
-    lower = [row["value"] for row in of_rank if row["side"] == "lower"]
-    upper = [row["value"] for row in of_rank if row["side"] == "upper"]
-    return max(lower, default=None), min(upper, default=None)

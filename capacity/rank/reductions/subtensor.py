@@ -230,12 +230,14 @@ def concise_core(tensor: FactsOrTensor) -> Core:
     """
     chosen: list[Indices] = []
     coordinates: list[list[Vector]] = []
-    array = isinstance(tensor, np.ndarray | list | tuple)
-    try:
-        core = np.asarray(tensor) if array else given_of(tensor, "concise_core(tensor)").to_numpy()
-    except ValueError as error:
-        # rows of different lengths, or things that are no numbers
-        raise InvalidArgumentError(f"`tensor` must be an array of integers; {error}") from None
+    if isinstance(tensor, np.ndarray | list | tuple):
+        try:
+            core = np.asarray(tensor)
+        except ValueError as error:
+            # lists of different lengths, or of what is no number
+            raise InvalidArgumentError(f"`tensor` must be an array of integers; {error}") from None
+    else:
+        core = given_of(tensor, "concise_core(tensor)").to_numpy()
     if core.ndim < 2 or core.dtype.kind not in "bui":
         raise InvalidArgumentError(
             "`tensor` must have two modes or more, and integer entries; got shape "

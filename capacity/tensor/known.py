@@ -33,6 +33,7 @@ References
   constants, 1977: modulo a polynomial of degree n with k distinct irreducible factors the rank is
   2 n - k.
 * N. Yu, E. Chitambar, C. Guo, R. Duan, Tensor rank of the tripartite state |W>^n, 2010.
+* J. Zuiddam, A note on the gap between rank and border rank, 2017.
 """
 
 from __future__ import annotations
@@ -181,6 +182,9 @@ def _states() -> Iterator[KnownTensor]:
     W = w_state(3)
     yield KnownTensor(
         "Kronecker product of two W states", kronecker(W, W), 7, 7, "Yu, Chitambar, Guo, Duan 2010"
+    )
+    yield KnownTensor(
+        "Kronecker product of three W states", kronecker(W, W, W), 16, 16, "Zuiddam 2017"
     )
     yield KnownTensor(
         "outer product of two W states", outer(W, W), 8, 8,

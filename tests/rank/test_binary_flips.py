@@ -15,7 +15,7 @@ from capacity.exact.binary import packed, unpacked
 from capacity.exact.binary_rows import echelon, reduce_row
 from capacity.exact.types import Term
 from capacity.rank import RankAnalysis, rank_interval, verify
-from capacity.rank.upper import binary_search
+from capacity.rank.upper import binary_search, walk_search
 from capacity.rank.upper.binary_search import BINARY_FLIPS, _Layout
 from capacity.rank.upper.lifting import rational_lift
 from capacity.tensor import matrix_multiplication
@@ -84,7 +84,7 @@ def test_a_walk_keeps_the_sum_wherever_it_is_observed(
     # 90 coefficients are two words, and are compared by keys
     factors, tensor = drawn(seed, longest)
     observed = np.random.default_rng(seed).random(tensor.shape[:2]) < 0.6 if masked else None
-    layout = _Layout(tensor.shape, observed, seed)
+    layout = _Layout(tensor, observed, seed)
     words = layout.words(factors)
     found, steps = layout.walked(words, 3000, 0, seed)
     assert steps <= 3000
@@ -102,7 +102,7 @@ def test_walks_are_shorter_where_the_flip_graph_has_shorter_ones() -> None:
     product = matrix_multiplication(2, 2, 2).to_numpy()
     places = np.argwhere(product)
     factors = [np.eye(4, dtype=bool)[places[:, m]] for m in range(3)]
-    layout = _Layout(product.shape, None, 0)
+    layout = _Layout(product, None, 0)
     lengths = [layout.walked(layout.words(factors), 10**6, 0, s)[0].shape[1] for s in range(3)]
     assert lengths == [7, 7, 7]
 
@@ -161,7 +161,7 @@ def test_products_of_matrices_have_the_known_number_of_terms(
     sides: tuple[int, int, int], rank: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Strassen; Hopcroft and Kerr 1971; Laderman 1976
-    monkeypatch.setattr(binary_search, "STEPS_A_SQUARE", 10_000)
+    monkeypatch.setattr(walk_search, "STEPS_A_SQUARE", 10_000)
     tensor = matrix_multiplication(*sides)
     interval = rank_interval(tensor, effort="standard", methods=[BINARY_FLIPS])
     assert interval.upper == rank
@@ -190,7 +190,7 @@ def test_both_ranks_of_databases_are_bounded(seed: int) -> None:
         return
     db = Database.from_triples([(f"k{a}", f"q{b}", f"v{c}") for a, b, c in cells])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binary_search, "STEPS_A_SQUARE", 1_000)
+        patch.setattr(walk_search, "STEPS_A_SQUARE", 1_000)
         found = RankAnalysis(db, effort="standard", methods=[BINARY_FLIPS])
         again = RankAnalysis(db, effort="standard", methods=[BINARY_FLIPS])
         for one, other in ((found.rank, again.rank), (found.effective_rank, again.effective_rank)):

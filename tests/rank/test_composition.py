@@ -24,6 +24,7 @@ from capacity.rank.composition.ideals import Ideal
 from capacity.rank.composition.kronecker import kronecker_factors, product_of_terms
 from capacity.rank.composition.matrices import entries_of_matrices
 from capacity.rank.composition.remainders import REMAINDERS
+from capacity.rank.composition.w_states import W_STATES
 from capacity.rank.effort import BUDGETS
 from capacity.rank.method import findings
 from capacity.rank.reductions.unital_algebras import algebras_of
@@ -257,6 +258,33 @@ def test_a_product_of_primes_has_no_factors() -> None:
     dense = np.random.default_rng(0).integers(1, 9, (4, 4, 4))
     assert not list(kronecker_factors(dense))
     assert not list(halves(dense))
+
+
+def test_three_w_states_take_sixteen_terms_over_the_rationals() -> None:
+    W = w_state(3)
+    cube = kronecker(W, W, W).to_numpy().astype(np.int64)
+    rng = np.random.default_rng(0)
+    moved = permuted(from_dense(cube)).to_numpy().astype(np.int64)
+    for mode in range(3):
+        signs = rng.choice([-1, 1], 8)
+        moved = moved * signs.reshape([8 if m == mode else 1 for m in range(3)])
+    for dense in (cube, moved):
+        interval = rank_interval(dense, field="Q", methods=["substitution", W_STATES])
+        assert interval == (16, 16)
+        assert verify(interval, from_dense(dense)).proved
+        assert interval.decomposition().rank == 16
+    changed = cube.copy()
+    changed[tuple(np.argwhere(cube)[0])] = 2
+    assert rank_interval(changed, methods=[W_STATES]).certificates.upper.by != W_STATES.name
+
+
+@pytest.mark.slow
+def test_four_w_states_are_composed_of_three_and_one() -> None:
+    W = w_state(3)
+    tensor = kronecker(W, kronecker(W, W, W))
+    interval = rank_interval(tensor, effort="standard", methods=[COMPOSITION])
+    assert interval.upper == 3 * 16
+    assert verify(interval, tensor).proved
 
 
 def test_halves_add_up() -> None:

@@ -13,7 +13,7 @@ from capacity.database import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank import RankAnalysis, rank_interval, verify, verify_decomposition
 from capacity.rank.reductions.subtensor import restricted
-from capacity.rank.upper import binary_search
+from capacity.rank.upper import walk_search
 from capacity.rank.upper.binary_search import BINARY_FLIPS
 from capacity.rank.upper.flip_search import as_terms
 from capacity.tensor import from_dense, kronecker, matrix_multiplication
@@ -50,7 +50,7 @@ def test_the_upper_end_is_the_number_of_its_terms() -> None:
 
 def test_searches_go_on_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # eight products, two of which are one: walks over F_2 find seven
-    monkeypatch.setattr(binary_search, "STEPS_A_SQUARE", 1_000)
+    monkeypatch.setattr(walk_search, "STEPS_A_SQUARE", 1_000)
     a, b, c = strassen()
     halves = [np.hstack([a, a[:, :1]]), np.hstack([b, b[:, :1]]), np.hstack([c, c[:, :1]])]
     halves[2][:, 0], halves[2][:, -1] = [1, 0, 0, 0], [0, 0, 0, 1]

@@ -17,6 +17,7 @@ from capacity.rank.composition.blocks import classes_of_pairs, halves
 from capacity.rank.composition.kronecker import kronecker_factors, product_of_terms
 from capacity.rank.composition.remainders import REMAINDERS
 from capacity.rank.composition.searched import SEARCHES, first_terms, shortest_terms
+from capacity.rank.composition.w_states import w_cube_terms
 from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding, concise_core
 from capacity.rank.verifier.kinds.decomposition import Decomposition
@@ -60,6 +61,8 @@ class _Composer:
             [term for block in blocks for term in lifted(self.best(tensor[np.ix_(*block)]), block)]
             for blocks in halves(tensor)
         ]
+        cube = w_cube_terms(tensor)
+        found += [] if cube is None else [cube]
         return min(found, key=len, default=None)
 
     def best(self, tensor: Indices) -> list[Term]:

@@ -33,10 +33,12 @@ METHODS: list[Method] = [
     _named("lower.diagonalization:DIAGONALIZATION"),
     _named("lower.algebras:ALGEBRA"),
     _named("composition.remainders:REMAINDERS"),
+    _named("composition.w_states:W_STATES"),
     _named("lower.koszul:KOSZUL"),
     _named("lower.published:PUBLISHED"),
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
     _named("upper.binary_search:BINARY_FLIPS"),
+    _named("upper.ternary.search:TERNARY_FLIPS"),
     _named("upper.flip_search:FLIP_GRAPH"),
     # after the walks: from the 30 terms that it composes for matrices of 3 x 3 x 4 they don't find
     # the 29 that they find from others

@@ -21,6 +21,7 @@ M. Kauers, J. Moosbauer, Flip graphs for matrix multiplication, 2022, arXiv 2212
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd, isqrt
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def rational_lift(
         order = order[np.argsort(~ones[order], kind="stable")]
         found = _lifted(tensor, factors, seen, derivative, order)
         if found is not None:
-            return _terms(found)
+            return terms_of(found)
     return None
 
 
@@ -95,13 +96,13 @@ def _lifted(
     numbers = np.concatenate([f.ravel() for f in factors]).astype(np.int64)
     for k in range(1, _GUESSES[-1] + 1):
         # modulo 2^64, which is enough
-        left = tensor - np.einsum("ri,rj,rk->ijk", *_split(numbers, shapes))
+        left = tensor - np.einsum("ri,rj,rk->ijk", *split(numbers, shapes))
         if k <= _WHOLE and not left[seen].any():
-            whole = _split(numbers.astype(object), shapes)
-            return whole if _adds_up(whole, tensor, seen) else None
-        if k in _GUESSES and (guess := _guess(numbers, k)) is not None:
-            fractions = _split(guess, shapes)
-            if _adds_up(fractions, tensor, seen):
+            whole = split(numbers.astype(object), shapes)
+            return whole if adds_up(whole, tensor, seen) else None
+        if k in _GUESSES and (guess := guessed(numbers, 2**k)) is not None:
+            fractions = split(guess, shapes)
+            if adds_up(fractions, tensor, seen):
                 return fractions
         row = np.zeros(rows.shape[1], np.uint64)
         row[:n_words] = packed(((left >> k) & 1).astype(bool)[seen][None])[0]
@@ -113,7 +114,8 @@ def _lifted(
     return None
 
 
-def _split(numbers: NDArray[Any], shapes: list[tuple[int, ...]]) -> list[NDArray[Any]]:
+def split(numbers: NDArray[Any], shapes: list[tuple[int, ...]]) -> list[NDArray[Any]]:
+    """Split the coefficients of all factors, in a row, into factors of some shapes."""
     ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
     parts = np.split(numbers, ends)
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
@@ -141,36 +143,43 @@ def _derivative(factors: list[Mask], seen: Mask) -> Words:
     return packed(np.concatenate(changes))
 
 
-def _terms(factors: list[NDArray[Any]]) -> list[Term]:
-    """Terms of rows of factors."""
+def terms_of(factors: list[NDArray[Any]]) -> list[Term]:
+    """Return the terms of rows of factors."""
     return [
         tuple(vector(range(f.shape[1]), f[r].tolist()) for f in factors)
         for r in range(len(factors[0]))
     ]
 
 
-def _guess(numbers: Indices, k: int) -> NDArray[Any] | None:
-    """The smallest fractions with these residues modulo 2^k, unless one of them isn't small."""
-    distinct, places = np.unique(numbers & (2**k - 1), return_inverse=True)
-    values = [_smallest(int(x), k) for x in distinct]
+def guessed(numbers: Indices, modulus: int) -> NDArray[Any] | None:
+    """Return the smallest fractions with these residues, or None if one of them isn't small.
+
+    Examples
+    --------
+    >>> guessed(np.array([11184811]), 2**24), guessed(np.array([88574]), 3**11)
+    (array([Fraction(1, 3)], dtype=object), array([Fraction(1, 2)], dtype=object))
+    """
+    distinct, places = np.unique(numbers % modulus, return_inverse=True)
+    values = [_smallest(int(x), modulus) for x in distinct]
     if any(x is None for x in values):
         return None
     return np.array(values, object)[places.ravel()]
 
 
-def _smallest(residue: int, k: int) -> Fraction | None:
-    """The fraction of small numerator and odd denominator with a residue modulo 2^k."""
-    # by the extended Euclidean algorithm: v * residue = b modulo 2^k
-    a, b, u, v = 2**k, residue, 0, 1
-    while b >= 2 ** (k // 2):
+def _smallest(residue: int, modulus: int) -> Fraction | None:
+    """The fraction of small numerator and denominator with a residue, if there is one."""
+    # by the extended Euclidean algorithm: v * residue = b modulo the modulus
+    a, b, u, v = modulus, residue, 0, 1
+    most = isqrt(modulus)
+    while b >= most:
         quotient = a // b
         a, b, u, v = b, a - quotient * b, v, u - quotient * v
-    small = 2 ** (k // 2 - _SPARE)
-    return Fraction(b, v) if v % 2 and b < small and abs(v) < small else None
+    small = most >> _SPARE
+    return Fraction(b, v) if gcd(v, modulus) == 1 and b < small and abs(v) < small else None
 
 
-def _adds_up(factors: list[NDArray[Any]], tensor: Indices, seen: Mask) -> bool:
-    """Check a decomposition exactly."""
+def adds_up(factors: list[NDArray[Any]], tensor: Indices, seen: Mask) -> bool:
+    """Return whether factors add up to a tensor wherever it is seen, exactly."""
     whole = all(isinstance(x, int) or x.denominator == 1 for f in factors for x in f.ravel())
     largest = max((abs(x) for f in factors for x in f.ravel()), default=0)
     if whole and len(factors[0]) * largest**3 < 2**62:

@@ -100,8 +100,7 @@ class _Search:
         counts = np.bincount(mine)
         if counts.max() == 1:
             return self._checked(mine, theirs)
-        sizes = np.where(counts > 1, counts, self._n + 1)
-        chosen = int(np.argmin(sizes))
+        chosen = self._next(mine, counts)
         node = self._n + int(np.flatnonzero(theirs == chosen)[0])
         for counterpart in np.flatnonzero(mine == chosen):
             branch = refined.copy()
@@ -110,6 +109,18 @@ class _Search:
             if found is not None or self._left <= 0:
                 return found
         return None
+
+    def _next(self, colours: Indices, counts: Indices) -> int:
+        """A colour of several nodes: the rarest of a mode that has the fewest colours.
+
+        In a Latin square, as the product of a group is, two nodes of one mode don't determine any
+        other, and two of different modes do.
+        """
+        modes = self._modes[: self._n]
+        of_modes = (np.unique(colours[modes == mode]) for mode in range(self._tensor.order))
+        several = [of for of in of_modes if (counts[of] > 1).any()]
+        mine = min(several, key=len)
+        return int(min(mine[counts[mine] > 1], key=lambda colour: counts[colour]))
 
     def _refined(self, colours: Indices) -> Indices | None:
         """Refine until nothing changes; None if the tensors differ, or the limit is reached."""

@@ -36,6 +36,7 @@ METHODS: list[Method] = [
     _named("composition.w_states:W_STATES"),
     _named("lower.koszul:KOSZUL"),
     _named("lower.published:PUBLISHED"),
+    _named("lower.published:PUBLISHED_OF_ENTRIES"),
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
     _named("upper.binary_search:BINARY_FLIPS"),
     _named("upper.ternary.search:TERNARY_FLIPS"),

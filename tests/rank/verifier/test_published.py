@@ -276,3 +276,21 @@ def test_a_search_gives_up_after_its_number_of_refinements(monkeypatch: pytest.M
     assert relabelling(turned(tensor, 0), tensor) is not None
     monkeypatch.setattr(module, "REFINEMENTS", 1)
     assert relabelling(turned(tensor, 0), tensor) is None
+
+
+@pytest.mark.parametrize("name", ["groups:8", "groups:30", "matrices:4x4x4", "w:12"])
+def test_regular_tensors_are_recognised_in_any_order(name: str) -> None:
+    # a Latin square's colours don't refine before nodes of two modes have their own
+    tensor = named_tensor(name)
+    assert all(relabelling(turned(tensor, seed), tensor) is not None for seed in range(3))
+
+
+def test_large_sparse_tensors_are_recognised() -> None:
+    # a million places; and 4,096 entries, which are too many for other methods at this effort
+    for name, value in (("w:20", 20), ("groups:64", 2 * 64 - 1 - 32)):
+        tensor = turned(named_tensor(name), 0)
+        interval = rank_interval(tensor)
+        assert interval.lower == value
+        assert interval.cited
+        assert verify(interval, tensor).proved
+        assert rank_interval(tensor, cited=False).lower < value

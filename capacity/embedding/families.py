@@ -42,6 +42,7 @@ def dimension(
     effort: Effort = "quick",
     seed: Seed = 0,
     witness: bool = True,
+    cited: bool = True,
     progress: Progress | None = None,
 ) -> Dimension:
     """Bound the dimension that a family of models needs for the facts of a graph.
@@ -66,6 +67,8 @@ def dimension(
         Seed of all searches.
     witness : bool
         Whether to look for a witness, which is a trained model, by torch; not for exact scores.
+    cited : bool
+        Whether bounds may rest on published theorems, as for `rank_interval`.
     progress : callable, optional
         Called with what is tried (`capacity.Progress`).
 
@@ -96,7 +99,7 @@ def dimension(
     """
     (found,) = dimensions(
         db, (model,), task, shared=shared, effort=effort, seed=seed, witness=witness,
-        progress=progress,
+        cited=cited, progress=progress,
     )  # fmt: skip
     return found
 
@@ -110,6 +113,7 @@ def dimensions(
     effort: Effort = "quick",
     seed: Seed = 0,
     witness: bool = True,
+    cited: bool = True,
     progress: Progress | None = None,
 ) -> tuple[Dimension, ...]:
     r"""Bound the dimensions that several families of models need for the facts of a graph.
@@ -120,7 +124,7 @@ def dimensions(
         The graph: triples, functional or not.
     models : iterable of str, optional
         Families; if omitted, all that can do the task.
-    task, shared, effort, seed, witness, progress : optional
+    task, shared, effort, seed, witness, cited, progress : optional
         As for `dimension`.
 
     Returns
@@ -159,7 +163,7 @@ def dimensions(
                 "(s, q). Ask for task='ranking', or for another model."
             )
     db = require_triples(db, "dimension(db)")
-    of = Quantities(db, QueryGraph.of(db, shared), effort, integer_seed(seed))
+    of = Quantities(db, QueryGraph.of(db, shared), effort, integer_seed(seed), cited)
     return tuple(_one(of, MODELS[name], task, witness, progress) for name in names)
 
 

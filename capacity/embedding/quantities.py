@@ -35,20 +35,26 @@ class Quantities(Counts):
         Work for intervals of ranks, as for `rank_interval`.
     seed : int
         Seed of all searches.
+    cited : bool
+        Whether intervals of ranks may rest on published theorems.
     """
 
     effort: Effort
     seed: int
+    cited: bool = True
 
     @cached_property
     def rank(self) -> RankInterval:
         """The certified interval of the rank."""
-        return rank_interval(self.db, effort=self.effort, seed=self.seed).uninterrupted()
+        found = rank_interval(self.db, effort=self.effort, seed=self.seed, cited=self.cited)
+        return found.uninterrupted()
 
     @cached_property
     def effective_rank(self) -> RankInterval:
         """The certified interval of the effective rank, whose scores rank every query."""
-        found = effective_rank_interval(self.db, effort=self.effort, seed=self.seed)
+        found = effective_rank_interval(
+            self.db, effort=self.effort, seed=self.seed, cited=self.cited
+        )
         return found.uninterrupted()
 
     @property

@@ -12,6 +12,7 @@ from capacity.cli.help import ANALYSIS, SEARCH, one_of
 from capacity.cli.output import (
     CERTIFICATE_OPTION,
     EFFORT_OPTION,
+    Cited,
     FormatOption,
     Json,
     MultiOption,
@@ -82,6 +83,7 @@ def dimension(
         ),
     ] = None,
     seed: Annotated[int, seed_option(SEARCH)] = 0,
+    cited: Cited = True,
     certificate: Annotated[Path | None, CERTIFICATE_OPTION] = None,
     as_json: Json = False,
 ) -> None:
@@ -103,7 +105,7 @@ def dimension(
     # a wrong tau is told before the work
     scales = () if tau is None else margins_of(QueryGraph.of(db, shared), tau)
     with spinner(f"bounding dimensions for {db.n_facts} facts") as say:
-        options: Any = {"shared": shared, "effort": effort, "seed": seed}
+        options: Any = {"shared": shared, "effort": effort, "seed": seed, "cited": cited}
         found = dimensions(
             db, model or None, task, witness=witness, progress=lambda what, *_: say(what), **options
         )

@@ -233,6 +233,10 @@ def test_a_dimension_is_not_proved_by_a_theorem_if_none_may_be_cited() -> None:
     assert (verdict.proved, verdict.cited) == (True, ("Alekseyev 1985",))
     refused = verify_dimension(found, db, cited=False)
     assert "it rests on a published theorem (Alekseyev 1985)" in str(refused.reason)
+    # without the theorem, what the search proves by itself
+    uncited = dimension(db, "CP", shared=False, task="exact", witness=False, cited=False)
+    assert uncited.necessary == rank_interval(db, cited=False).lower < 11
+    assert verify_dimension(uncited, db, cited=False).proved
 
 
 def test_every_theorem_has_its_tensor() -> None:

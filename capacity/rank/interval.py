@@ -227,8 +227,9 @@ class RankInterval:
         Raises
         ------
         InvalidArgumentError
-            If the upper end rests on an argument without terms: a pencil, a diagonalization, a fit
-            with an exact decomposition near it, or a theorem; or if `tensor` is None.
+            If the upper end rests on an argument without terms: a diagonalization, a fit with an
+            exact decomposition near it, a theorem, or two slices of rank over 60 or whose roots
+            aren't rational or of one quadratic field; or if `tensor` is None.
 
         Examples
         --------

@@ -5,10 +5,13 @@ from math import isqrt
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.rank import AlgebraicNumber, rank_interval, verify_decomposition
-from capacity.tensor import cyclic_group, from_coo, group_algebra, w_state
+from capacity.tensor import cyclic_group, from_coo, from_dense, group_algebra, w_state
+from tests.tiers import examples
 
 W = w_state(3)
 TERMS = rank_interval(W).decomposition()
@@ -58,3 +61,48 @@ def test_a_decomposition_over_a_field_multiplies_out() -> None:
     a, b, c = factors.to_floats()
     assert np.einsum("ir,jr,kr->ijk", a, b, c) == pytest.approx(tensor.to_numpy())
     assert any(isinstance(x, AlgebraicNumber) for of in factors.matrices for x in of.ravel())
+
+
+def of_two_slices(seed: int) -> np.ndarray:
+    """Two slices with blocks of all kinds, in other bases, and combinations of both."""
+    rng = np.random.default_rng(seed)
+    blocks = [
+        [np.eye(n, n + 1, 0), np.eye(n, n + 1, 1)] if kind == 0
+        else [np.eye(n + 1, n, 0), np.eye(n + 1, n, -1)] if kind == 1
+        else [np.eye(2), np.array([[0, 1], [rng.choice([-1, 1, 2]), 0]])] if kind == 2
+        else [np.eye(n), rng.integers(-1, 2) * np.eye(n) + np.eye(n, k=1) * rng.integers(2)]
+        for kind, n in rng.integers([0, 1], [4, 4], (int(rng.integers(1, 4)), 2))
+    ]  # fmt: skip
+    shape = np.sum([b[0].shape for b in blocks], axis=0)
+    slices, at = np.zeros((2, *shape), np.int64), np.zeros(2, int)
+    for block in blocks:
+        end = at + block[0].shape
+        slices[:, at[0] : end[0], at[1] : end[1]] = block
+        at = end
+    for mode in (1, 2):
+        n = slices.shape[mode]
+        change = np.triu(rng.integers(-1, 2, (n, n)), 1) + np.eye(n, dtype=np.int64)
+        slices = np.moveaxis(np.tensordot(change, slices, (1, mode)), 0, mode)
+    mixed = np.concatenate([slices, np.tensordot(rng.integers(-1, 2, (2, 2)), slices, 1)])
+    return mixed.transpose(rng.permutation(3))
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=examples(60), deadline=None)
+def test_pencils_are_decomposed(seed: int) -> None:
+    tensor = from_dense(of_two_slices(seed))
+    interval = rank_interval(tensor, methods=["pencil"])
+    if interval.certificates.upper.by != "pencil":
+        return
+    factors = interval.decomposition()
+    assert factors.rank == interval.upper
+    assert verify_decomposition(tensor, factors).proved
+
+
+def test_roots_of_a_high_degree_have_no_explicit_terms_here() -> None:
+    # the three real roots of x^3 - 3 x + 1 are 2 cos(2 pi k / 9), of degree 3
+    companion = [[0, 0, -1], [1, 0, 3], [0, 1, 0]]
+    interval = rank_interval([np.eye(3, dtype=int).tolist(), companion], methods=["pencil"])
+    assert interval == (3, 3)
+    with pytest.raises(InvalidArgumentError, match="it rests on an argument of the kind 'pencil'"):
+        interval.decomposition()

@@ -1,0 +1,1 @@
+"""Explicit decompositions of tensors with two slices, and of combinations of two."""

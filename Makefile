@@ -33,7 +33,7 @@ export W3C
 .PHONY: demo quick test test-quick test-rest test-full check verifier wheel-check release-check
 .PHONY: triton-check conformance
 .PHONY: peers bench durations
-.PHONY: pages soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
+.PHONY: pages soak soak-rank soak-sweep soak-verify soak-forged soak-named soak-dimension soak-hostile docs
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
 
@@ -167,7 +167,7 @@ verifier: $(VENV)/tests-installed
 	$(BIN)/pytest -q tests/rank/verifier
 
 # slow, and by hand: records in benchmarks/results/; stopped, they go on
-soak: soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile
+soak: soak-rank soak-sweep soak-verify soak-forged soak-named soak-dimension soak-hostile
 
 soak-rank: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_rank.py
@@ -180,6 +180,9 @@ soak-verify: $(VENV)/tests-installed
 
 soak-forged: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_forged.py
+
+soak-named: $(VENV)/tests-installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_named.py
 
 soak-dimension: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_dimension.py

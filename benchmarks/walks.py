@@ -2,9 +2,7 @@
 
     python benchmarks/walks.py [--walks "flip graph over F_2,flip graph over F_3"]
 
-Named tensors, and the effective ranks of databases of `interval_width.py`. The record is of the commit
-that had a walk over the integers, too, `flip graph`, after those over F_2 and F_3: it has no end
-below the better of both, and isn't part of the library any more.
+Named tensors, and both ranks of databases of `interval_width.py`.
 """
 
 from __future__ import annotations

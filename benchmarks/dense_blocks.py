@@ -10,7 +10,7 @@ On graphs of `real_graphs` that are small enough to be dense, beside the lower e
   at each step the one is given up whose loss is least;
 * groups of 2, 3 and 4 of the widest predicates, each with the certified lower end at `standard`.
 
-And for the upper end, a walk in the flip graph that starts from a cover by fibers.
+And for the upper end, walks in the flip graph over F_2.
 
 The record is of the commit before slices could be removed several at once. It has `order_first`,
 a part of an order and a block after it: the prototype of what `block_substitution.py` measures.
@@ -35,10 +35,7 @@ from capacity.database import load
 from capacity.exact.modular_rank import PRIME, rank_modulo
 from capacity.rank import rank_interval
 from capacity.rank.lower.koszul import koszul_matrix
-from capacity.rank.upper.fiber_cover import fiber_cover
-from capacity.rank.upper.flip_graph import flip_walk
 from capacity.tensor import SparseTensor
-from capacity.tensor.structure import numbered_fibers
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -51,8 +48,6 @@ MOST_DENSE = 10**7
 LINES, DRAWN = 60, 40
 # groups are of the widest predicates, of which there are so many
 WIDEST, GROUPS = 5, (2, 3, 4)
-# steps of a walk, and a call's
-STEPS, STRIDE = 10_000_000, 1_000_000
 
 
 def flattened(block: Indices, a: int) -> int:
@@ -107,21 +102,9 @@ def of_groups(tensor: SparseTensor) -> dict[str, list[int]]:
     return found
 
 
-def walked(tensor: SparseTensor) -> list[int]:
-    """Numbers of fibers of a cover, and of terms after a walk in the flip graph from there."""
-    everything = np.zeros(tensor.n_entries, np.int64)
-    cover = fiber_cover(tensor, everything, np.ones(1, np.bool_))
-    small = cover.merged.tensor
-    fibers = numbered_fibers(small.indices, small.shape)
-    chosen = fibers[np.arange(small.n_entries), cover.along]
-    numbers, of = np.unique(chosen, return_inverse=True)
-    factors = [np.zeros((len(numbers), n), np.int64) for n in small.shape]
-    for mode, factor in enumerate(factors):
-        factor[of.ravel(), small.indices[:, mode]] = 1
-    now = factors[0], factors[1], factors[2]
-    for turn in range(STEPS // STRIDE):
-        now = flip_walk(now, steps=STRIDE, seed=turn, target=0)
-    return [len(numbers), len(now[0])]
+def walked(tensor: SparseTensor) -> int:
+    """Upper end by walks in the flip graph over F_2."""
+    return rank_interval(tensor, effort="standard", methods=["flip graph over F_2"]).upper
 
 
 def measure(task: tuple[str, int]) -> dict[str, Any]:

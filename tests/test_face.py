@@ -223,7 +223,7 @@ def test_the_advised_calls_exist() -> None:
      (lambda db, layer: lib.LayerConfig(1, heads=1, d_head_qk=1, d_head_vo=1), "mean `n_heads`"),
      (lambda db, layer: lib.layer.Compute(engin="auto"), "Did you mean `engine`"),
      (lambda db, layer: lib.rank_interval(db, effort="quik"), "Did you mean `quick`"),
-     (lambda db, layer: lib.rank_interval(db, methods=["flip grahp"]), "mean `flip graph`"),
+     (lambda db, layer: lib.rank_interval(db, methods=["least sqares"]), "mean `least squares`"),
      (lambda db, layer: lib.load(FIGURE_1, multi="majorty"), "Did you mean `majority`"),
      (lambda db, layer: db.with_policy("frist"), "Did you mean `first`")],
 )  # fmt: skip

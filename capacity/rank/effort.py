@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 # the fields of `Limits` that count attempts
-Limit: TypeAlias = Literal["orders", "evolved", "bases", "annealing", "flips", "walks", "fits"]
+Limit: TypeAlias = Literal["orders", "evolved", "bases", "annealing", "walks", "fits"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
@@ -25,10 +25,8 @@ class Limits:
         Changes of basis for the substitution method.
     annealing : int
         Steps of simulated annealing.
-    flips : int
-        Steps in the flip graph over the integers.
     walks : int
-        Steps in the flip graph over F_2.
+        Steps in the flip graph over each of F_2 and F_3.
     fits : int
         Numerical fits for each number of terms.
     pencil : int
@@ -42,7 +40,6 @@ class Limits:
     evolved: int
     bases: int
     annealing: int
-    flips: int
     walks: int
     fits: int
     pencil: int
@@ -72,14 +69,14 @@ class Budget:
 
 
 BUDGETS: dict[Effort, Budget] = {
-    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 0, 0, 500, 10**8)),
+    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 0, 500, 10**8)),
     "standard": Budget(
-        10**10, 10**9, 3_000, Limits(50, 10_000, 4, 20_000, 10**7, 10**8, 16, 2_000, 2 * 10**9)
+        10**10, 10**9, 3_000, Limits(50, 10_000, 4, 20_000, 10**8, 16, 2_000, 2 * 10**9)
     ),
     "thorough": Budget(
         3 * 10**10,
         10**10,
         30_000,
-        Limits(200, 30_000, 12, 100_000, 3 * 10**7, 10**9, 40, 2_000, 2 * 10**9),
+        Limits(200, 30_000, 12, 100_000, 10**9, 40, 2_000, 2 * 10**9),
     ),
 }

@@ -13,7 +13,7 @@ from tests.commands import run
 MESSAGES = {
     "rank examples/figure-1.ttl --effort quik": "Did you mean `quick`?",
     "rank examples/figure-1.ttl --format turtel": "Did you mean `turtle`?",
-    "rank examples/figure-1.ttl --method 'flip grap'": "Did you mean `flip graph`?",
+    "rank examples/figure-1.ttl --method 'flip grap'": "Did you mean `flip graph over F_2`?",
     "rank examples/figure-1.ttl --table wid": "Did you mean `wide`?",
     "rank examples/figure-1.ttl --graph defualt": "Did you mean `default`?",
     "rank examples/figure-1.ttl --annotations-of-facts kep": "Did you mean `keep`?",

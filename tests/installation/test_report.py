@@ -140,12 +140,12 @@ from pathlib import Path
 import capacity
 from capacity.installation.parts import compiled_code
 from capacity.kept_code import digest_of
-from capacity.rank.upper import flip_graph
+from capacity.rank.upper import binary_walk
 package = Path(capacity.__file__).parent
-where = Path(flip_graph._same.stats.cache_path)
+where = Path(binary_walk.below.stats.cache_path)
 where.mkdir(parents=True, exist_ok=True)
-digest = digest_of(Path(flip_graph.__file__))
-(where / f"flip_graph._same-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi").write_bytes(digest)
+digest = digest_of(Path(binary_walk.__file__))
+(where / f"binary_walk.below-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi").write_bytes(digest)
 print(compiled_code(package).functions)
 """
     done = subprocess.run(

@@ -247,7 +247,7 @@ def test_indices_without_an_entry_change_nothing() -> None:
     ones = np.ones(len(places), np.int64)
     small = SparseTensor(places, ones, (3, 4, 4))
     large = SparseTensor(places + np.array([2, 1, 3]), ones, (10**8, 10**8, 8))
-    methods = ["substitution", "sparse substitution", "flip graph"]
+    methods = ["substitution", "sparse substitution", "flip graph over F_2"]
     for effort in EFFORTS[:2]:
         one, other = (RankAnalysis(t, effort=effort, methods=methods) for t in (small, large))
         assert str(one.rank) == str(other.rank)

@@ -24,10 +24,11 @@ from capacity.rank.lower.single_entries import PEELING
 from capacity.rank.lower.substitution.dense import SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES
 from capacity.rank.method import Goal, Problem, findings, value_of
 from capacity.rank.reductions.singleton_slices import peel_singles
-from capacity.rank.upper.flip_graph import flip_walk
-from capacity.rank.upper.flip_search import FLIP_GRAPH, as_factors, as_terms
+from capacity.rank.upper.binary_search import BINARY_FLIPS
+from capacity.rank.upper.ternary.search import TERNARY_FLIPS
+from capacity.rank.upper.walk_starts import as_factors, as_terms
 from capacity.rank.verifier.checker import verify
-from capacity.testing import KnownRank, databases, tensors_of_known_rank
+from capacity.testing import databases
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, matrix_product, w_tensor
 from tests.searches import progress_of
 from tests.second_checker import claim, second_checker
@@ -43,48 +44,7 @@ def total(factors: tuple[np.ndarray, ...]) -> np.ndarray:
     return np.einsum("ri,rj,rk->ijk", *factors)
 
 
-# ---- walks --------------------------------------------------------------------------------------
-
-
-@given(tensors_of_known_rank(), st.integers(0, 99))
-@settings(max_examples=examples(100))
-def test_walks_are_exact_and_never_below_the_rank(known: KnownRank, seed: int) -> None:
-    start = fibers(known.tensor)
-    if np.abs(known.tensor).max() > 2:
-        return
-    found = flip_walk(start, steps=20_000, seed=seed, target=0, patience=500)
-    assert (total(found) == known.tensor).all()
-    assert known.rank <= len(found[0]) <= len(start[0])
-    assert max(np.abs(f).max(initial=0) for f in found) <= 2
-
-
-@given(databases(functional=True), st.integers(0, 99))
-@settings(max_examples=examples(100))
-def test_masked_walks_agree_where_it_matters(db: Database, seed: int) -> None:
-    tensor = db.to_numpy().astype(np.int64)
-    observed = np.asarray(tensor.any(axis=2))
-    found = flip_walk(
-        fibers(tensor), steps=20_000, seed=seed, target=0, observed=observed, patience=500
-    )
-    assert (total(found)[observed] == tensor[observed]).all()
-    terms = Decomposition(tuple(as_terms(found)))
-    certificate = claim(db, terms, quantity="effective_rank", side="upper")
-    assert verify(certificate, db).reason is None
-    assert second_checker(certificate, db)
-    assert certificate.value >= effective_rank_interval(db).lower
-
-
-@pytest.mark.parametrize("shape", [(2, 2, 2), (2, 2, 3)])
-def test_walks_find_the_matrix_products(shape: tuple[int, int, int]) -> None:
-    rank = KNOWN_RANKS["matrices {} x {} x {}".format(*shape)][1]
-    tensor = matrix_product(*shape).to_numpy().astype(np.int64)
-    assert len(flip_walk(fibers(tensor), steps=10**6, seed=0, target=rank)[0]) == rank
-
-
-def test_the_same_seed_walks_the_same_way() -> None:
-    tensor = (np.random.default_rng(0).random((5, 4, 5)) < 0.4).astype(int)
-    a, b = (flip_walk(fibers(tensor), steps=50_000, seed=7, target=0) for _ in range(2))
-    assert all((x == y).all() for x, y in zip(a, b, strict=True))
+# ---- starts of walks ----------------------------------------------------------------------------
 
 
 def test_terms_and_factors_are_the_same_thing() -> None:
@@ -229,7 +189,7 @@ def test_slices_of_a_single_entry_come_off_exactly(
     quantity = "effective_rank" if effective else "rank"
     limits = BUDGETS["standard"].limits
     values = []
-    for method in (PEELING, SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES, FLIP_GRAPH):
+    for method in (PEELING, SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES, BINARY_FLIPS, TERNARY_FLIPS):
         goal = Goal(0, 99, 10**8, limits, seed)
         for found in findings(method, Problem(tensor, known), goal):
             side = "upper" if isinstance(found[0], Decomposition) else "lower"
@@ -266,7 +226,7 @@ def test_what_is_left_is_smaller() -> None:
     # the same search finds no more on the whole
     plain, both = (
         min(value_of(one) for one in findings(method, Problem(tensor), goal))
-        for method in (replace(FLIP_GRAPH, peeled="never"), FLIP_GRAPH)
+        for method in (replace(BINARY_FLIPS, peeled="never"), BINARY_FLIPS)
     )
     assert both <= plain
 

@@ -11,7 +11,7 @@ from capacity.exact.types import Indices, Term
 from capacity.rank.cp.exact_fits import LEAST_SQUARES
 from capacity.rank.method import Goal, Method, Problem, findings
 from capacity.rank.upper.binary_search import BINARY_FLIPS
-from capacity.rank.upper.flip_search import as_terms, first_decompositions
+from capacity.rank.upper.walk_starts import as_terms, first_decompositions
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # methods that search a part, in order

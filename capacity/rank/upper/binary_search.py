@@ -1,7 +1,7 @@
 """Walks in the flip graph over F_2, whose decompositions are lifted to the rationals.
 
-They begin at the starts that those over the integers have, modulo 2, and at the current
-decomposition (`capacity.rank.upper.walk_search`, `capacity.rank.upper.lifting`).
+They begin at `capacity.rank.upper.walk_starts` modulo 2, and at the current decomposition
+(`capacity.rank.upper.walk_search`, `capacity.rank.upper.lifting`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from capacity.exact.binary import Words, packed, unpacked
 from capacity.exact.types import Indices, IntegerFactors, Mask, Term
 from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.upper.flip_search import first_decompositions, start_of
 from capacity.rank.upper.lifting import ORDERS, rational_lift, work_of_lift
 from capacity.rank.upper.walk_search import (
-    MOST_TERMS,
     PATIENCE,
     SLACK,
     fewest_fibers,
@@ -26,6 +24,7 @@ from capacity.rank.upper.walk_search import (
     shorter,
     walked_in,
 )
+from capacity.rank.upper.walk_starts import MOST_TERMS, first_decompositions, start_of
 
 
 @dataclass

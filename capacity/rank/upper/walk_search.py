@@ -30,8 +30,6 @@ PATIENCE, SLACK = 50_000, 3
 MOST_LIFTS, MOST_KEPT = 20, 200
 # steps without a shorter decomposition after which a search ends, by the square of its length
 STEPS_A_SQUARE = 50_000
-# most terms of a start, whose pairs may be as many as their square
-MOST_TERMS = 700
 
 
 class Layout(Protocol):
@@ -75,7 +73,7 @@ def shorter(
     layout : Layout
         The field, and how decompositions over it are written.
     starts : iterable of ndarray of uint64
-        Decompositions of at most `MOST_TERMS` terms that lift.
+        Decompositions that lift.
     """
     first = sorted(starts, key=_length)
     if not first:

@@ -141,7 +141,7 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
         db = database([(k, q, v) for k, q, v in rows])
         tensor = db.to_numpy().astype(np.int64)
         observed = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
-        goal = Goal(0, 99, 10**8, Limits(8, 0, 1, 500, 0, 0, 0, 0, 10**8), seed)
+        goal = Goal(0, 99, 10**8, Limits(8, 0, 1, 500, 0, 0, 0, 10**8), seed)
         for quantity, known in (("rank", None), ("effective_rank", observed)):
             (found,) = rebased_orders(Problem(tensor, known), goal)
             pool.append((db, claim(db, *found, quantity=quantity)))

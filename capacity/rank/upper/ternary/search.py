@@ -1,7 +1,7 @@
 """Walks in the flip graph over F_3, whose decompositions are lifted to the rationals.
 
-They begin at the starts that those over the integers have, modulo 3, and at the current
-decomposition (`capacity.rank.upper.walk_search`). Many decompositions have halves, and so none
+They begin at `capacity.rank.upper.walk_starts` modulo 3, and at the current decomposition
+(`capacity.rank.upper.walk_search`). Many decompositions have halves, and so none
 modulo 2. Tensors with a mode of more than 64 indices are left to the other walks.
 """
 
@@ -15,12 +15,10 @@ from capacity.exact.binary import Words, packed
 from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.upper.flip_search import first_decompositions, start_of
 from capacity.rank.upper.lifting import ORDERS
 from capacity.rank.upper.ternary.lifting import ternary_lift, work_of_ternary_lift
 from capacity.rank.upper.ternary.rows import packed_rows, unpacked_rows
 from capacity.rank.upper.walk_search import (
-    MOST_TERMS,
     PATIENCE,
     SLACK,
     fewest_fibers,
@@ -28,6 +26,7 @@ from capacity.rank.upper.walk_search import (
     shorter,
     walked_in,
 )
+from capacity.rank.upper.walk_starts import MOST_TERMS, first_decompositions, start_of
 
 # coefficients of a factor, one for each bit
 _LONGEST = 64

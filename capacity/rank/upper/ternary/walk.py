@@ -1,8 +1,15 @@
 """Random walks in the flip graph over F_3, with factors of at most 64 coefficients as two words.
 
-Moves are those over the integers (`capacity.rank.upper.flip_moves`), with coefficients modulo 3.
-A term doesn't change if two of its factors are negated, so factors are compared up to their sign.
-Their keys are numbers that don't depend on it.
+A flip of two terms that share a factor is, for t = 1 or -1,
+
+    a x b x c + a x b' x c'  =  a x (b + t b') x c + a x b' x (c' - t c),
+
+and a plus transition turns any two terms into three,
+
+    a x b x c + a' x b' x c'  =  a x (b + b') x c + a x b' x (c' - c) + (a' - a) x b' x c'.
+
+`capacity.rank.upper.binary_walk` has the rest. A term doesn't change if two of its factors are
+negated, so factors are compared up to their sign. Their keys are numbers that don't depend on it.
 """
 
 from __future__ import annotations
@@ -50,10 +57,7 @@ def copy(words: Any, keys: Any, r: int, s: int) -> None:
 
 @kept
 def plus(words: Any, keys: Any, rank: int, state: Any) -> int:
-    """Turn two random terms without a common factor into three; return the number of terms.
-
-    a x b x c + a' x b' x c' = a x (b + b') x c + a x b' x (c' - c) + (a' - a) x b' x c'.
-    """
+    """Turn two random terms without a common factor into three; return the number of terms."""
     for _ in range(_TRIES):
         r, s, m = below(state, rank), below(state, rank), below(state, 3)
         n, p = (m + 1) % 3, (m + 2) % 3
@@ -93,10 +97,7 @@ def free(words: Any, keys: Any, dims: Any, rank: int, masks: Any, state: Any) ->
 
 @kept
 def flip(words: Any, keys: Any, m: int, n: int, r: int, s: int, sign: int) -> None:
-    """Flip two terms that share factor m up to its sign, by adding sign times factor n of s to r.
-
-    a x b x c + a x b' x c' = a x (b + t b') x c + a x b' x (c' - t c).
-    """
+    """Flip two terms that share factor m up to its sign: add sign times factor n of s to r."""
     p = 3 - m - n
     if words[m, r, 0] != words[m, s, 0]:
         # the factors are opposite

@@ -15,7 +15,7 @@ from capacity.rank import RankAnalysis, rank_interval, verify, verify_decomposit
 from capacity.rank.reductions.subtensor import restricted
 from capacity.rank.upper import walk_search
 from capacity.rank.upper.binary_search import BINARY_FLIPS
-from capacity.rank.upper.flip_search import as_terms
+from capacity.rank.upper.walk_starts import as_terms
 from capacity.tensor import from_dense, kronecker, matrix_multiplication
 from tests.rank.test_binary_flips import dense
 from tests.tiers import examples

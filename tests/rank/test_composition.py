@@ -278,6 +278,18 @@ def test_three_w_states_take_sixteen_terms_over_the_rationals() -> None:
     assert rank_interval(changed, methods=[W_STATES]).certificates.upper.by != W_STATES.name
 
 
+def test_a_product_with_an_algebra_of_irrational_ideals_takes_what_both_take() -> None:
+    # over R, x^5 - 1 has three factors, with sqrt(5): 7 products, and 8 over Q; a W state takes 3
+    for factors in ((w_state(3), group(5)), (group(5), w_state(3))):
+        tensor = kronecker(*factors)
+        ends = {
+            field: rank_interval(tensor, effort="standard", methods=[COMPOSITION], field=field)
+            for field in ("R", "Q")
+        }
+        assert [end.upper for end in ends.values()] == [3 * 7, 3 * 8]
+        assert all(verify(end, tensor).proved for end in ends.values())
+
+
 @pytest.mark.slow
 def test_four_w_states_are_composed_of_three_and_one() -> None:
     W = w_state(3)

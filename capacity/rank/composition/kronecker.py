@@ -15,13 +15,15 @@ Van Loan, N. Pitsianis, Approximation with Kronecker products, 1993). Two kinds 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
+from operator import mul
+from typing import Any
 
 import numpy as np
 
-from capacity.exact.types import Indices, Term
+from capacity.exact.types import Indices
 from capacity.rank.composition.blocks import classes_of_pairs
 
 # indices of each mode, of which x comes first and y last, and the numbers of x
@@ -64,24 +66,30 @@ def kronecker_factors(tensor: Indices) -> Iterator[tuple[Indices, Indices, tuple
 
 
 def product_of_terms(
-    first: list[Term], second: list[Term], sizes: tuple[int, ...], order: tuple[Indices, ...]
-) -> list[Term]:
+    first: Sequence[Any],
+    second: Sequence[Any],
+    sizes: tuple[int, ...],
+    order: tuple[Indices, ...],
+    times: Callable[[Any, Any], Any] = mul,
+) -> list[Any]:
     """Return the terms of a Kronecker product, given those of both factors.
 
     Parameters
     ----------
-    first, second : list of Term
+    first, second : list of Term, or of AlgebraicTerm
         Decompositions of A and B.
     sizes : tuple of int
         The shape of B.
     order : tuple of ndarrays of int64
         Indices of each mode in the order of the product.
+    times : callable
+        Multiplies coefficients of A and B.
     """
     return [
         tuple(
             (
                 tuple(int(of[x * b + y]) for x in xs for y in ys),
-                tuple(s * t for s in ss for t in ts),
+                tuple(times(s, t) for s in ss for t in ts),
             )
             for (xs, ss), (ys, ts), b, of in zip(one, other, sizes, order, strict=True)
         )

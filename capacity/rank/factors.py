@@ -38,7 +38,6 @@ from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.complex import ComplexDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
-from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.sparse import SparseTensor
 
@@ -114,8 +113,7 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
     Parameters
     ----------
     arguments : iterable of Argument
-        Boxes, decompositions, algebraic and complex decompositions, and pencils of at most 60 terms
-        whose roots are rational or of one quadratic field.
+        Boxes, decompositions, and algebraic and complex decompositions.
     tensor : SparseTensor
         The tensor that they are about.
 
@@ -131,9 +129,8 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
         If the matrices would take more than a gibibyte.
     """
     columns: list[list[Column]] = [[] for _ in tensor.shape]
-    for given in arguments:
+    for argument in arguments:
         terms: list[list[Column]]
-        argument = _explicit(given, tensor)
         if isinstance(argument, Boxes):
             terms = _of_boxes(argument, tensor)
         elif isinstance(argument, Decomposition):
@@ -159,16 +156,6 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
         )
     matrices = [_matrix(n, some) for n, some in zip(tensor.shape, columns, strict=True)]
     return Factors(tuple(matrices))
-
-
-def _explicit(argument: Argument, tensor: SparseTensor) -> Argument:
-    """The argument, or for a pencil a decomposition in its place if it has one within reach."""
-    if not isinstance(argument, Pencil):
-        return argument
-    # only pencils need numbers of fields to be recognised
-    from capacity.rank.pencils.whole import explicit_pencil
-
-    return explicit_pencil(argument, tensor) or argument
 
 
 def verify_decomposition(of: FactsOrTensor, factors: FactorsLike) -> Verdict:

@@ -21,6 +21,7 @@ from capacity.rank.search.unsearched import kept_over
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
 from capacity.rank.verifier.kinds import cited_by
+from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.kinds.published import Published, source_of
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.tensor.sparse import SparseTensor
@@ -243,7 +244,13 @@ class RankInterval:
             raise InvalidArgumentError(
                 "`decomposition` needs an interval that a search has found; this one has no tensor."
             )
-        return factors_of(self.certificates.upper.arguments, self.tensor)
+        arguments = self.certificates.upper.arguments
+        if any(isinstance(argument, Pencil) for argument in arguments):
+            # only pencils need numbers of fields to be computed
+            from capacity.rank.pencils.whole import in_terms
+
+            arguments = in_terms(arguments, self.tensor)
+        return factors_of(arguments, self.tensor)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the interval as ``capacity rank --json`` prints it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -10,8 +11,17 @@ from capacity.exact.types import AlgebraicTerm, AlgebraicVector, Indices
 from capacity.rank.coefficients import Explicit
 from capacity.rank.cp.explicit import ExactTerms, as_argument
 from capacity.rank.pencils.terms import pencil_terms
+from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.tensor.sparse import SparseTensor
+
+
+def in_terms(arguments: Iterable[Argument], tensor: SparseTensor) -> tuple[Argument, ...]:
+    """Return the arguments of an upper bound, with decompositions in place of pencils.
+
+    Pencils whose terms are out of reach stay as they are.
+    """
+    return tuple((isinstance(of, Pencil) and explicit_pencil(of, tensor)) or of for of in arguments)
 
 
 def explicit_pencil(argument: Pencil, tensor: SparseTensor) -> Explicit | None:

@@ -52,7 +52,7 @@ def main() -> None:
     walks: list[str] = options.walks.split(",")
     of = [("tensor", name, "rank") for name in NAMES]
     of += [(family, seed, what) for family, seed in DATABASES for what in ("rank", "effective")]
-    tasks = [(*one, methods) for one in of for methods in walks]
+    tasks: list[Any] = [(*one, methods) for one in of for methods in walks]
     rows = run_all(measure, tasks, kept=options.out, workers=options.workers)
     table: dict[tuple[str, str], dict[str, int]] = {}
     for row in rows:

@@ -145,7 +145,8 @@ package = Path(capacity.__file__).parent
 where = Path(binary_walk.below.stats.cache_path)
 where.mkdir(parents=True, exist_ok=True)
 digest = digest_of(Path(binary_walk.__file__))
-(where / f"binary_walk.below-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi").write_bytes(digest)
+name = f"binary_walk.below-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi"
+(where / name).write_bytes(digest)
 print(compiled_code(package).functions)
 """
     done = subprocess.run(

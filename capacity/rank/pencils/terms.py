@@ -249,7 +249,8 @@ def _independent(M: Indices) -> tuple[list[int], flint.fmpq_mat]:
 
 
 def _matrix(M: Indices) -> flint.fmpq_mat:
-    return flint.fmpq_mat(*M.shape, M.ravel().tolist())
+    m, n = M.shape
+    return flint.fmpq_mat(m, n, M.ravel().tolist())
 
 
 def _beside(M: flint.fmpq_mat, N: flint.fmpq_mat) -> flint.fmpq_mat:

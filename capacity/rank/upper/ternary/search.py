@@ -8,6 +8,7 @@ modulo 2. Tensors with a mode of more than 64 indices are left to the other walk
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,8 +29,8 @@ from capacity.rank.upper.walk_search import (
 )
 from capacity.rank.upper.walk_starts import MOST_TERMS, first_decompositions, start_of
 
-# coefficients of a factor, one for each bit
-_LONGEST = 64
+# coefficients of a factor, one for each bit, and the part of the work that these walks take
+_LONGEST, _PART = 64, 3
 
 
 class TernaryLayout:
@@ -102,7 +103,8 @@ def ternary_flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
         return
     observed = None if problem.known is None else problem.known[:, :, 0]
     layout = TernaryLayout(tensor, observed, goal.seed)
-    yield from shorter(problem, goal, layout, map(layout.words, _starts(tensor, problem, goal)))
+    starts = map(layout.words, _starts(tensor, problem, goal))
+    yield from shorter(problem, replace(goal, work=goal.work // _PART), layout, starts)
 
 
 def _starts(tensor: Indices, problem: Problem, goal: Goal) -> Iterator[list[Indices]]:
@@ -130,7 +132,7 @@ def _modulo_3(terms: Sequence[Term], shape: tuple[int, ...]) -> list[Indices] | 
 
 
 def _least_work(problem: Problem) -> int:
-    return least_work(TernaryLayout.cost_of_step(fewest_fibers(problem)))
+    return _PART * least_work(TernaryLayout.cost_of_step(fewest_fibers(problem)))
 
 
 TERNARY_FLIPS = Method(

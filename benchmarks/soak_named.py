@@ -1,6 +1,6 @@
 """Mutated certificates of named tensors, beside their known ranks and the second checker.
 
-    make soak-named    (900 trials, 21,600 mutated certificates; goes on where it was stopped)
+    make soak-named    (480 trials, 11,520 mutated certificates; goes on where it was stopped)
 
 Three kinds of arguments that `soak_verify.py` hardly draws, a third of the trials each:
 
@@ -303,7 +303,7 @@ def trial(seed: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--trials", type=int, default=900)
+    parser.add_argument("--trials", type=int, default=480)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("runs/soak_named.jsonl"))
     options = parser.parse_args()

@@ -143,10 +143,10 @@ def test_a_source_of_some_layers_and_heads_is_found_by_their_numbers() -> None:
         expected = run(model, tokens)
     with patched(model, some, heads=[(2, 3)]):
         assert torch.equal(run(model, tokens), expected)
-    for given in ({"heads": [(2, 0)]}, {"heads": [(1, 1)]}):
+    for heads in ([(2, 0)], [(1, 1)]):
         with (
             pytest.raises(InvalidArgumentError, match="isn't among them"),
-            patched(model, some, **given),
+            patched(model, some, heads=heads),
         ):
             pass
     with pytest.raises(InvalidArgumentError, match="residual"), patched(model, some, layers=[2]):

@@ -1,4 +1,4 @@
-"""How much of a head's attention goes where induction, previous-token and duplicate heads look.
+"""Shares of attention that go where induction, previous-token and duplicate heads look.
 
 A token t_i attends, by the kind of the head,
 

@@ -53,9 +53,9 @@ from .residual.additive_decomposition import terms_by_layer as terms_by_layer
 from .residual.feed_forward import Moments as Moments
 from .residual.feed_forward import feed_forward_moments as feed_forward_moments
 from .residual.feed_forward import feed_forward_r2 as feed_forward_r2
+from .residual.lens import logit_lens as logit_lens
 from .residual.logit_shares import LogitAttribution as LogitAttribution
 from .residual.logit_shares import logit_attribution as logit_attribution
-from .residual.lens import logit_lens as logit_lens
 from .residual.partial_sums import output_head as output_head
 from .residual.partial_sums import partial_sum_accuracy as partial_sum_accuracy
 from .table import attention_table as attention_table

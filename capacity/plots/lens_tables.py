@@ -90,9 +90,10 @@ def plot_logit_lens(
         for name in ("token", "probability")
     )
     require_legible({"The lens": shares}, "Choose rows of some stages or positions.")
-    if max(shares.columns) >= len(tokens):
+    positions = [int(at) for at in first["position"].sort_values().unique()]
+    if positions[-1] >= len(tokens):
         raise InvalidArgumentError(
-            f"`tokens` must have one for each position up to {max(shares.columns)}; got "
+            f"`tokens` must have one for each position up to {positions[-1]}; got "
             f"{len(tokens)}. Pass those of the sentence with its padding."
         )
     if path is not None:
@@ -109,7 +110,7 @@ def plot_logit_lens(
         sns.heatmap(
             shares.to_numpy(float), ax=panel, vmin=0, vmax=1, cmap="Reds", cbar=False, annot=words,
             fmt="", annot_kws={"size": 6.5}, linewidths=0.5, linecolor="#dddddd",
-            xticklabels=[short(tokens[at]) for at in shares.columns],
+            xticklabels=[short(tokens[at]) for at in positions],
             yticklabels=[str(stage) for stage in shares.index],
         )  # fmt: skip
         panel.tick_params(labelsize=7, length=0)

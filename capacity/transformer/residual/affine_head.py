@@ -7,6 +7,7 @@ logit in Gemma 2 and 4. The heads of BERT and its kin have a nonlinear layer of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -95,17 +96,18 @@ def affine_head(model: nn.Module, embeddings: Float[Tensor, "m d_model"]) -> Aff
     if len(found) != 1:
         raise _not_affine(model, "its output embeddings aren't one linear module")
     module, x, y, logits = found[0]
-    before = _multiple(x, probes)
-    if before is None:
+    before, off = _multiple(x, probes)
+    if not off <= SAME:
         raise _not_affine(model, "it has a layer of its own before the output embeddings")
-    for cap in (None, *_caps(model)):
-        after = _multiple(_uncapped(logits, cap), y)
-        if after is not None:
-            bias = None if module.bias is None else module.bias.detach()
-            weight = module.weight.detach()
-            W_U = weight.T if isinstance(module, nn.Linear) else weight
-            return AffineHead(W_U, bias, before * after, after, cap)
-    raise _not_affine(model, "its logits are changed after the output embeddings")
+    # small logits are nearly those that a cap leaves: the closest fit is the model's
+    fits = [(*_multiple(_uncapped(logits, cap), y), cap) for cap in (None, *_caps(model))]
+    after, off, cap = min(fits, key=lambda fit: fit[1])
+    if not off <= SAME:
+        raise _not_affine(model, "its logits are changed after the output embeddings")
+    bias = None if module.bias is None else module.bias.detach()
+    weight = module.weight.detach()
+    W_U = weight.T if isinstance(module, nn.Linear) else weight
+    return AffineHead(W_U, bias, before * after, after, cap)
 
 
 def logits_before_cap(
@@ -151,21 +153,20 @@ def _calls(model: nn.Module, embeddings: Tensor) -> Iterator[tuple[Any, Tensor, 
         yield module, x.flatten(0, -2), y.flatten(0, -2), logits
 
 
-def _multiple(found: Tensor, of: Tensor) -> float | None:
-    """Number that one tensor is, times another; None if there is none."""
+def _multiple(found: Tensor, of: Tensor) -> tuple[float, float]:
+    """Number that one tensor is, times another, and how far it is from that, of its size."""
     if found.shape != of.shape:
-        return None
+        return 1.0, math.inf
     # a vocabulary may be filled up with tokens that can't be predicted
     real = found.isfinite() & of.isfinite()
     one, two = found[real].double(), of[real].double()
-    size = two.square().sum()
-    factor = float(one @ two / size) if size > 0 else 1.0
-    least = torch.finfo(found.dtype).tiny
-    if one.numel() and float((one - factor * two).abs().max()) <= SAME * float(
-        one.abs().max().clamp_min(least)
-    ):
-        return 1.0 if abs(factor - 1) <= SAME else factor
-    return None
+    square = float(two.square().sum())
+    if not square:
+        return 1.0, math.inf
+    factor = float(one @ two) / square
+    factor = 1.0 if abs(factor - 1) <= 1e-6 else factor
+    off = float((one - factor * two).abs().max() / one.abs().max().clamp_min(1e-300))
+    return factor, off
 
 
 def _uncapped(logits: Tensor, cap: float | None) -> Tensor:

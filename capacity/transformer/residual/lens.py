@@ -182,7 +182,7 @@ def _reading(model: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 def _passing(outputs: Sequence[Any], last: Tensor) -> Callable[..., Any]:
-    """What layers do in place of their own: return what they get, and the last one other streams.
+    """Forward of layers that return what they get, and of the last one: other streams.
 
     Some models call a layer more than once, and some layers return more than the stream: `outputs`
     are those of all calls.

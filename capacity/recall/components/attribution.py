@@ -17,9 +17,16 @@ from capacity.display import briefly_shown
 from capacity.optional import needed_by
 from capacity.progress import Progress, bar
 from capacity.recall.components.judging import calibrated, contrasted, margins, runners_up
-from capacity.recall.components.prompts import PREDICATE, REST, SOURCES, SUBJECT, Prompts, prompts_of
+from capacity.recall.components.prompts import (
+    PREDICATE,
+    REST,
+    SOURCES,
+    SUBJECT,
+    Asking,
+    Prompts,
+    prompts_of,
+)
 from capacity.recall.models import asked
-from capacity.recall.preparing import prepared
 from capacity.recall.questions import Candidates
 from capacity.recall.templates import TemplatesLike
 
@@ -261,10 +268,8 @@ def fact_attribution(
     with needed_by("fact_attribution"):
         from capacity.recall.components.logits import component_logits
         from capacity.transformer.activations.models.pretrained import quietly
-    facts, questions, notes = prepared(
-        db, templates, candidates, labels, language, label_predicates, caller="fact_attribution"
-    )
-    groups, more = prompts_of(model, tokenizer, facts, questions)
+    how = Asking(templates, candidates, labels, language, label_predicates)
+    facts, groups, notes = prompts_of(model, tokenizer, db, how, caller="fact_attribution")
     tables: list[pd.DataFrame] = []
     sums: list[pd.DataFrame] = []
     off, n_done = 0.0, 0
@@ -291,7 +296,7 @@ def fact_attribution(
         type(model).__name__,
         contrast,
         off,
-        tuple(notes + more),
+        notes,
     )
 
 

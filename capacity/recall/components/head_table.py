@@ -12,9 +12,8 @@ from capacity.layer.model.config import LayerConfig
 from capacity.optional import needed_by
 from capacity.progress import Progress, bar
 from capacity.recall.components.held import HeldTable, HeldTables
-from capacity.recall.components.prompts import Prompts, prompts_of
+from capacity.recall.components.prompts import Asking, Prompts, prompts_of
 from capacity.recall.models import asked
-from capacity.recall.preparing import prepared
 from capacity.recall.questions import Candidates
 from capacity.recall.templates import TemplatesLike
 
@@ -105,10 +104,8 @@ def head_table(
         import torch
 
         from capacity.transformer.activations.models.pretrained import quietly
-    facts, questions, notes = prepared(
-        db, templates, candidates, labels, language, label_predicates, caller="head_table"
-    )
-    groups, more = prompts_of(model, tokenizer, facts, questions)
+    how = Asking(templates, candidates, labels, language, label_predicates)
+    facts, groups, notes = prompts_of(model, tokenizer, db, how, caller="head_table")
     total, n_done = sum(len(one.ids) for one in groups), 0
     tables: list[HeldTable] = []
     shape: LayerConfig | None = None
@@ -124,7 +121,7 @@ def head_table(
             n_done += len(prompts.ids)
             tables += [HeldTable(prompts, read, x) for read, x in found.items()]
     name = f"layer {layer}" + (f", head {head}" if head is not None else f", {component}")
-    return HeldTables(tuple(tables), facts, name, shape, tuple(notes + more))
+    return HeldTables(tuple(tables), facts, name, shape, notes)
 
 
 def _written(

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from capacity.checks import shown
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError
 from capacity.recall.models import kind_of
-from capacity.recall.questions import Question
+from capacity.recall.preparing import prepared
+from capacity.recall.questions import Candidates, Question
 from capacity.recall.sentences import Writer
-from capacity.recall.templates import Template
+from capacity.recall.templates import Template, TemplatesLike
 
 # whose a token is
 SOURCES = ("subject", "predicate", "rest")
@@ -74,26 +76,47 @@ class Prompts:
         return np.array([len(s) - 1 - s[::-1].index(SUBJECT) for s in self.sources])
 
 
+@dataclass(frozen=True)
+class Asking:
+    """What is asked for, and how; the arguments that functions on components share.
+
+    Attributes
+    ----------
+    templates, candidates, labels, language, label_predicates
+        As for `capacity.recall.recall`.
+    """
+
+    templates: TemplatesLike | None = None
+    candidates: Candidates = "predicate"
+    labels: DatabaseLike | None = None
+    language: str | None = None
+    label_predicates: Sequence[str] = ()
+
+
 def prompts_of(
-    model: Any, tokenizer: Any, facts: Database, questions: Sequence[Question]
-) -> tuple[list[Prompts], list[str]]:
-    """Tokenize the prompts of questions.
+    model: Any, tokenizer: Any, db: DatabaseLike, how: Asking, *, caller: str
+) -> tuple[Database, list[Prompts], tuple[str, ...]]:
+    """Tokenize the prompts of a database's facts.
 
     Parameters
     ----------
     model, tokenizer : PreTrainedModel, tokenizer
         A causal model and its tokenizer.
-    facts : Database
-        The facts that are asked for.
-    questions : sequence of Question
-        Questions about them.
+    db : Database, or what `capacity.database.as_database` takes
+        The facts.
+    how : Asking
+        Templates, candidates and labels.
+    caller : str
+        Name of the function that was called, for messages.
 
     Returns
     -------
+    Database
+        The facts that are asked for.
     list of Prompts
         One for each predicate and template.
-    list of str
-        Notes about candidates that begin with the same token.
+    tuple of str
+        Notes about templates and candidates.
 
     Raises
     ------
@@ -102,7 +125,7 @@ def prompts_of(
     InvalidArgumentError
         If the model isn't causal, or the tokenizer doesn't fit it; if a template has no subject
         before its object; or if the candidates begin with other tokens after other subjects, or
-        all with the same one.
+        all with the same one; and as `capacity.recall.recall`.
     """
     kind = kind_of(model)
     if kind != "causal":
@@ -110,6 +133,10 @@ def prompts_of(
             "The logits of a model must be a sum over components after one stack of layers, so "
             f"that it must be causal, such as GPT-2 or Llama; {type(model).__name__} is {kind}."
         )
+    facts, questions, notes = prepared(
+        db, how.templates, how.candidates, how.labels, how.language, how.label_predicates,
+        caller=caller,
+    )  # fmt: skip
     writer = Writer(model, tokenizer, kind)
     together: dict[tuple[object, Template], list[Question]] = {}
     for one in questions:
@@ -117,7 +144,7 @@ def prompts_of(
     found = [
         _together(facts.name(of[0].predicate), of, writer, tokenizer) for of in together.values()
     ]
-    return found, [note for one in found for note in _notes(one)]
+    return facts, found, (*notes, *(note for one in found for note in _notes(one)))
 
 
 def _together(predicate: str, of: list[Question], writer: Writer, tokenizer: Any) -> Prompts:

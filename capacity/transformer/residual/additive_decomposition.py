@@ -73,8 +73,7 @@ class AdditiveDecomposition:
 
     def importance(self) -> Float[Tensor, "stages terms batch n"]:
         """Importance mu(e, u) = e . u / |e|^2 of each term u (equation 6); sums to 1 over terms."""
-        e = self.embeddings
-        return torch.einsum("lbnd,lubnd->lubn", e, self.terms) / e.square().sum(-1)[:, None]
+        return _importance(self.embeddings, self.terms)
 
     def constant_rank(self, *, relative: float | None = None) -> list[int]:
         """Numerical ranks of the constants of all tokens, before the first layer and after each.
@@ -95,6 +94,35 @@ class AdditiveDecomposition:
         if relative is None:
             relative = max(constants.shape[1:]) * torch.finfo(self.terms.dtype).eps
         return (s > relative * s[:, :1]).sum(-1).tolist()
+
+
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class LayerTerms:
+    """Terms of the last embeddings, layer by layer.
+
+    Attributes
+    ----------
+    terms : (n_terms, batch, n, d_model)
+        Terms in the order of `names`.
+    mask : (batch, n) bool
+        True for tokens; numbers at padding have no meaning.
+    names : tuple of (str, int or None)
+        Kind of each term, as in `AdditiveDecomposition.names`, and its layer; input and constant
+        have none.
+    """
+
+    terms: Float[Tensor, "terms batch n d_model"]
+    mask: Bool[Tensor, "batch n"]
+    names: tuple[tuple[str, int | None], ...]
+
+    def importance(self) -> Float[Tensor, "terms batch n"]:
+        """Importance mu(e, u) = e . u / |e|^2 of each term u (equation 6); sums to 1 over terms."""
+        return _importance(self.terms.sum(0), self.terms)
+
+
+def _importance(e: Tensor, terms: Tensor) -> Tensor:
+    return torch.einsum("...bnd,...ubnd->...ubn", e, terms) / e.square().sum(-1)[..., None, :, :]
 
 
 @torch.no_grad()
@@ -137,16 +165,62 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     for step in captured.steps:
         while step.layer is not None and step.layer >= len(stages):
             stages.append(terms.clone())
-        terms = _applied(step, terms)
+        row = OF_HYBRIDS.index(step.term) if isinstance(step, Written) else None
+        terms = _applied(step, terms, row)
     stages.append(terms)
-    split = AdditiveDecomposition(torch.stack(stages), captured.mask, names)
-    if captured.last is not None:
-        _require_sum(split, captured.last, captured)
-    return split
+    _require_sum(terms, captured)
+    return AdditiveDecomposition(torch.stack(stages), captured.mask, names)
 
 
-def _require_sum(split: AdditiveDecomposition, last: Tensor, captured: ActivationCache) -> None:
-    off = apart(split.embeddings[-1], last, split.mask)
+@torch.no_grad()
+def terms_by_layer(captured: ActivationCache) -> LayerTerms:
+    """Split the last embeddings into what each layer's sublayers have written.
+
+    It is `decompose` with the heads, feed-forwards and mixers of each layer apart.
+
+    Parameters
+    ----------
+    captured : ActivationCache
+        Activations of a model on some sentences, such as `capture` returns.
+
+    Returns
+    -------
+    LayerTerms
+        Terms whose sum is the last embeddings, which is checked.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As `decompose`.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2), d_vocab=10, seed=0)
+    >>> found = terms_by_layer(layer.capture(torch.tensor([[3, 7]])))
+    >>> found.names
+    (('input', None), ('constant', None), ('heads', 0))
+    >>> found.importance().shape
+    torch.Size([3, 1, 2])
+    """
+    captured.require_steps()
+    names: list[tuple[str, int | None]] = [("input", None), ("constant", None)]
+    for step in captured.steps:
+        if isinstance(step, Written) and (step.term, step.layer) not in names:
+            names.append((step.term, step.layer))
+    terms = captured.start.new_zeros(len(names), *captured.start.shape)
+    terms[0] = captured.start
+    for step in captured.steps:
+        row = names.index((step.term, step.layer)) if isinstance(step, Written) else None
+        terms = _applied(step, terms, row, constant=1)
+    _require_sum(terms, captured)
+    return LayerTerms(terms, captured.mask, tuple(names))
+
+
+def _require_sum(terms: Tensor, captured: ActivationCache) -> None:
+    if captured.last is None:
+        return
+    off = apart(terms.sum(0), captured.last, captured.mask)
     if not off <= SAME:
         way = (
             "Remove hooks, and compare model(...) before and after"
@@ -160,13 +234,14 @@ def _require_sum(split: AdditiveDecomposition, last: Tensor, captured: Activatio
         )
 
 
-def _applied(step: Step, terms: Tensor) -> Tensor:
+def _applied(step: Step, terms: Tensor, row: int | None, constant: int = CONSTANT) -> Tensor:
+    """Terms after a step, which adds what a sublayer writes to a row, and the rest to another."""
     if isinstance(step, Written):
-        gain, constant = step.gain, step.constant()
+        gain, fixed = step.gain, step.constant()
         added = step.output if isinstance(gain, float) and gain == 1 else gain * step.output
-        terms[OF_HYBRIDS.index(step.term)] += added
-        if constant is not None:
-            terms[CONSTANT] += constant
+        terms[row] += added
+        if fixed is not None:
+            terms[constant] += fixed
         return terms
     if isinstance(step, Scaled):
         terms *= step.factor
@@ -175,11 +250,11 @@ def _applied(step: Step, terms: Tensor) -> Tensor:
         terms *= step.gain
         terms /= step.scale
         if step.mean is not None:
-            terms[CONSTANT] -= step.gain * (step.mean / step.scale)
+            terms[constant] -= step.gain * (step.mean / step.scale)
     else:
         terms = terms @ step.weight
     if step.bias is not None:
-        terms[CONSTANT] += step.bias
+        terms[constant] += step.bias
     return terms
 
 

@@ -35,6 +35,11 @@ from capacity.transformer.activations.records.cache import (
 )
 from capacity.transformer.activations.records.validation import SAME
 from capacity.transformer.residual.affine_head import affine_head, logits_before_cap
+from capacity.transformer.residual.choices import (
+    one_for_each,
+    positions_of,
+    require_captured_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,16 +190,16 @@ def logit_attribution(
     >>> abs(found.terms["logit"].sum() - float(logits[5] - logits[8])) < 1e-5
     True
     """
-    captured.require_steps()
     model = unwrapped(model)
-    _require_same(model, captured)
-    at = _positions(captured, positions)
+    require_captured_of(model, captured)
+    at = positions_of(captured, positions)
     sentences = torch.arange(len(at), device=at.device)
-    last = _last_of(captured)[sentences, at]
+    *_, embeddings = captured.streams()
+    last = embeddings[sentences, at]
     head = affine_head(model, last)
-    wanted = [_of_sentences("tokens", tokens, last, head.d_vocab)]
+    wanted = [one_for_each("tokens", tokens, last, head.d_vocab)]
     if contrast is not None:
-        wanted.append(_of_sentences("contrast", contrast, last, head.d_vocab))
+        wanted.append(one_for_each("contrast", contrast, last, head.d_vocab))
     own = logits_before_cap(model, head, last, torch.stack(wanted, dim=1))
     direction, biases = (
         _less([of(one) for one in wanted]) for of in (head.directions, head.biases)
@@ -219,45 +224,6 @@ def logit_attribution(
 def _less(values: list[Tensor]) -> Tensor:
     """The first value, less the second if there is one."""
     return values[0] if len(values) == 1 else values[0] - values[1]
-
-
-def _last_of(captured: ActivationCache) -> Tensor:
-    if captured.last is not None:
-        return captured.last
-    stream = captured.start
-    for step in captured.steps:
-        stream = step.applied_to(stream)
-    return stream
-
-
-def _of_sentences(name: str, given: Any, like: Tensor, least_beyond: int) -> Tensor:
-    """Integers from 0 below a number, one for each sentence."""
-    values = given.tolist() if isinstance(given, Tensor) else given
-    batch = len(like)
-    if not isinstance(values, Sequence) or isinstance(values, str):
-        values = [values] * batch
-    if len(values) != batch:
-        raise InvalidArgumentError(
-            f"`{name}` must be an integer, or one for each of {batch} sentences; got "
-            f"{len(values)} of them."
-        )
-    found = [require_integer(name, one, least=0, most=least_beyond - 1) for one in values]
-    return torch.tensor(found, device=like.device)
-
-
-def _positions(captured: ActivationCache, given: Any) -> Tensor:
-    mask = captured.mask
-    if given is None:
-        # with padding on either side
-        return mask.shape[1] - 1 - mask.flip(1).long().argmax(1)
-    at = _of_sentences("positions", given, mask, mask.shape[1])
-    padding = (~mask[torch.arange(len(at)), at]).nonzero().flatten().tolist()
-    if padding:
-        raise InvalidArgumentError(
-            f"`positions` must be those of tokens; {int(at[padding[0]])} is padding in sentence "
-            f"{padding[0]} (counted from 0)."
-        )
-    return at
 
 
 def carried_back(
@@ -341,15 +307,6 @@ def _by_origin(layer: LayerActivations, direction: Tensor, sentences: Tensor, at
     if layer.gate is not None:
         back = back * layer.gate[sentences, :, at]
     return layer.pattern[sentences, :, at] * torch.einsum("bhv,bhnv->bhn", back, layer.v)
-
-
-def _require_same(model: nn.Module, captured: ActivationCache) -> None:
-    names = [type(one).__name__ for one in (model, getattr(model, "base_model", model))]
-    if captured.source not in names:
-        raise InvalidArgumentError(
-            f"`captured` must be of the model whose logits are attributed, a {names[0]}; got "
-            f"activations of a {captured.source}. Capture the same model."
-        )
 
 
 def _require_sum(shares: list[Share], logits: Tensor, captured: ActivationCache) -> None:

@@ -11,7 +11,7 @@ and ``z`` for A V. Rows act from the left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -358,6 +358,26 @@ class ActivationCache:
     def n_rows(self) -> tuple[int, ...]:
         """Number of tokens of each sentence that attend, without padding."""
         return tuple(self.mask.sum(dim=1).tolist())
+
+    def streams(self) -> Iterator[Float[Tensor, "batch n d_model"]]:
+        """Yield the residual stream as it enters each layer of the model, and the last embeddings.
+
+        The last of these n_layers + 1 have gone through the norm that follows the last layer of
+        most decoders; the others have not.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the residual stream isn't known.
+        """
+        self.require_steps()
+        stream, n_layers = self.start, 0
+        for step in self.steps:
+            while step.layer is not None and step.layer >= n_layers:
+                yield stream
+                n_layers += 1
+            stream = step.applied_to(stream)
+        yield stream if self.last is None else self.last
 
     def require_steps(self) -> None:
         """Refuse a cache whose residual stream isn't known.

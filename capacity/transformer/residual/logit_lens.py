@@ -1,0 +1,217 @@
+"""The logit lens: which tokens a model would predict from the residual stream of each layer.
+
+The stream after any layer is read as if it were the last (nostalgebraist 2020, "interpreting GPT:
+the logit lens"): by the norm that follows the last layer, if there is one, with the scale of this
+stream, and by the output head. Both are the model's own code. It runs on one token, and what the
+last layer returns is replaced by the streams that are to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from capacity.checks import require_integer
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.following.attention_calls import shared_change
+from capacity.transformer.activations.following.modules import layers_of
+from capacity.transformer.activations.models.families import body_of, unwrapped
+from capacity.transformer.activations.records.cache import ActivationCache, Written
+from capacity.transformer.activations.records.validation import SAME
+from capacity.transformer.residual.choices import (
+    one_for_each,
+    positions_of,
+    require_captured_of,
+)
+from capacity.transformer.residual.partial_sums import output_head
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# streams whose logits are in memory at a time, and those with which the reading is checked
+_ROWS, _PROBES = 64, 4
+
+
+@torch.no_grad()
+def logit_lens(
+    model: nn.Module,
+    captured: ActivationCache,
+    tokens: int | Sequence[int] | Int[Tensor, "batch"] | None = None,
+    *,
+    positions: int | Sequence[int] | Int[Tensor, "batch"] | None = None,
+    top: int = 1,
+) -> pd.DataFrame:
+    """Compute what a model would predict from the residual stream of each stage.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Model of ``transformers`` with a masked-LM or LM head.
+    captured : ActivationCache
+        Its activations on some sentences, by `capture`, with all layers and heads.
+    tokens : int, or one for each sentence, optional
+        Token whose logits are wanted; by default those with the largest ones.
+    positions : int, or one for each sentence, optional
+        Position whose prediction is wanted, counted with padding; by default all tokens.
+    top : int
+        Number of tokens for each stage and position, if none are named.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each sentence, stage, position and token, with columns ``sentence``, ``stage``,
+        ``position``, ``token``, ``logit``, ``probability`` and ``rank`` (1 for the largest logit).
+        Stage 0 is the stream before the first layer, stage l + 1 that after layer l.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model has no output head; if the residual stream isn't known; if a token or a
+        position doesn't exist; if the model's code after its last layer doesn't read streams alone.
+
+    Examples
+    --------
+    >>> from transformers import GPT2Config, GPT2LMHeadModel
+    >>> from capacity.transformer import capture
+    >>> sizes = GPT2Config(n_embd=16, n_layer=2, n_head=4, vocab_size=50)
+    >>> model, inputs = GPT2LMHeadModel(sizes).eval(), torch.tensor([[2, 7, 11, 3]])
+    >>> lens = logit_lens(model, capture(model, inputs))
+    >>> lens.groupby("stage").size().tolist()
+    [4, 4, 4]
+    >>> last = lens[lens["stage"] == 2]["token"].tolist()
+    >>> last == model(inputs).logits[0].argmax(-1).tolist()
+    True
+    """
+    model = unwrapped(model)
+    require_captured_of(model, captured)
+    streams = list(captured.streams())
+    sentences, at = _places(captured, positions)
+    head = output_head(model)
+    read = _reading(model)
+    _require_same_reading(read, head, captured)
+    if tokens is not None:
+        d_vocab = head(streams[-1][sentences[:1], at[:1]]).shape[-1]
+        tokens = one_for_each("tokens", tokens, captured.mask, d_vocab)[sentences]
+    top = require_integer("top", top)
+    columns: list[tuple[Tensor, ...]] = []
+    for stage, stream in enumerate(streams):
+        of = head if stage == len(streams) - 1 else read
+        for rows in torch.arange(len(at), device=at.device).split(_ROWS):
+            logits = of(stream[sentences[rows], at[rows]])
+            found = _found(logits, None if tokens is None else tokens[rows], top)
+            k = found[0].shape[1]
+            place = (torch.full_like(rows, stage), sentences[rows], at[rows])
+            columns.append((*(x[:, None].expand(-1, k) for x in place), *found))
+    return _table(columns)
+
+
+def _places(captured: ActivationCache, given: Any) -> tuple[Tensor, Tensor]:
+    """Sentences and positions of what is to be read."""
+    if given is None:
+        sentences, at = captured.mask.nonzero(as_tuple=True)
+        return sentences, at
+    at = positions_of(captured, given)
+    return torch.arange(len(at), device=at.device), at
+
+
+def _found(logits: Tensor, tokens: Tensor | None, top: int) -> tuple[Tensor, ...]:
+    """Tokens, logits, probabilities and ranks, each of shape (rows, k)."""
+    logits = logits.double()
+    if tokens is None:
+        values, chosen = logits.topk(min(top, logits.shape[-1]), dim=-1)
+    else:
+        chosen = tokens[:, None]
+        values = logits.gather(1, chosen)
+    rank = 1 + torch.stack([(logits > v[:, None]).sum(-1) for v in values.T], dim=1)
+    return chosen, values, logits.softmax(-1).gather(1, chosen), rank
+
+
+def _table(columns: list[tuple[Tensor, ...]]) -> pd.DataFrame:
+    import pandas as pd
+
+    names = ["stage", "sentence", "position", "token", "logit", "probability", "rank"]
+    found = pd.DataFrame(
+        {
+            name: np.concatenate([x.cpu().numpy().reshape(-1) for x in parts])
+            for name, parts in zip(names, zip(*columns, strict=True), strict=True)
+        }
+    )
+    order = ["sentence", "stage", "position", *names[3:]]
+    return found.sort_values(order[:3], kind="stable", ignore_index=True)[order]
+
+
+def _reading(model: nn.Module) -> Callable[[Tensor], Tensor]:
+    """Map from residual streams (m, d_model) to logits: the model's own code after its layers."""
+    known: Any = model
+    _, stack = body_of(model, None)
+    layers = list(layers_of(stack))
+    device = next(model.parameters()).device
+    token = torch.zeros(1, 1, dtype=torch.int64, device=device)
+
+    def run(at: int | None, streams: Tensor | None) -> tuple[Any, int]:
+        with _replaced(layers, at, streams) as calls:
+            with shared_change(model.modules(), "training", value=False):
+                logits = known(input_ids=token, return_dict=True, use_cache=False).logits
+            return logits, len(calls)
+
+    # some models call a layer more than once
+    _, n_calls = run(None, None)
+
+    def read(streams: Tensor) -> Tensor:
+        logits, _ = run(n_calls - 1, streams[None])
+        # some put streams in rows of their own
+        return logits.reshape(len(streams), -1)
+
+    return read
+
+
+@contextmanager
+def _replaced(
+    layers: Sequence[nn.Module], at: int | None, streams: Tensor | None
+) -> Iterator[list[nn.Module]]:
+    """Replace what a call of a layer returns, by its number; yield the calls so far."""
+    calls: list[nn.Module] = []
+    thread = get_ident()
+
+    def returned(module: nn.Module, _: Any, output: Any) -> Any:
+        if get_ident() != thread:
+            return None
+        calls.append(module)
+        if len(calls) - 1 != at:
+            return None
+        return streams if isinstance(output, Tensor) else (streams, *output[1:])
+
+    with ExitStack() as hooks:
+        for layer in layers:
+            hooks.callback(layer.register_forward_hook(returned).remove)
+        yield calls
+
+
+def _require_same_reading(
+    read: Callable[[Tensor], Tensor], head: Callable[[Tensor], Tensor], captured: ActivationCache
+) -> None:
+    """Refuse a model whose last stream isn't read as the model itself reads it."""
+    places = captured.mask.nonzero(as_tuple=True)
+    some = tuple(x[:_PROBES] for x in places)
+    *_, last = captured.streams()
+    expected = head(last[some])
+    size = float(expected.abs().max())
+    wrote = [i for i, step in enumerate(captured.steps) if isinstance(step, Written)]
+    # the last layer ends after its last sum, or after a norm or a factor that follow that
+    for end in range(wrote[-1] + 1, len(captured.steps) + 1):
+        cut = replace(captured, steps=captured.steps[:end], last=None)
+        *_, stream = cut.streams()
+        if float((read(stream[some]) - expected).abs().max()) <= SAME * size:
+            return
+    raise InvalidArgumentError(
+        "A logit lens reads residual streams by the code after the last layer of a model; that of "
+        f"{captured.source} reads something else as well. Use logit_attribution or decompose."
+    )

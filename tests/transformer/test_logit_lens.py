@@ -1,0 +1,156 @@
+"""What is read from the stream after a layer is what the model without later layers predicts."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from capacity.errors import CapacityError, InvalidArgumentError
+from capacity.transformer import capture, logit_lens
+from tests.transformer.test_logit_attribution import F64, FOR_EACH, lm
+from tests.transformer.tiny_models import build, inputs_of
+
+# heads that aren't affine, after norms that are a part of the layers
+MASKED = ("BERT", "ALBERT", "RoBERTa", "DistilBERT", "ELECTRA", "ModernBERT", "RoCBert")
+
+
+def of_stage(model: Any, inputs: dict[str, Tensor], stage: int, n_layers: int) -> Tensor:
+    """Logits of the model whose layers from `stage` on return what they are passed."""
+    short = copy.deepcopy(model)
+    lists = [m for m in short.modules() if isinstance(m, nn.ModuleList)]
+    layers = next(one for one in lists if len(one) == n_layers)
+
+    def passed(_: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
+        x = args[0] if args else kwargs["hidden_states"]
+        return x if isinstance(output, Tensor) else (x, *output[1:])
+
+    for layer in layers[stage:]:
+        layer.register_forward_hook(passed, with_kwargs=True)
+    with torch.no_grad():
+        return short(**inputs).logits.double()
+
+
+def compare(model: Any, inputs: dict[str, Tensor]) -> None:
+    captured = capture(model, inputs)
+    real = captured.mask
+    config = model.config.get_text_config()
+    n_layers = config.num_hidden_layers
+    for stage in range(n_layers + 1):
+        expected = of_stage(model, inputs, stage, n_layers)[real]
+        table = logit_lens(model, captured, top=3)
+        rows = table[table["stage"] == stage]
+        assert rows["position"].tolist() == real.nonzero()[:, 1].repeat_interleave(3).tolist()
+        best = expected.topk(3)
+        assert rows["token"].tolist() == best.indices.flatten().tolist()
+        slack = {"atol": 1e-5, "rtol": 1e-5}
+        found = torch.tensor(rows["logit"].to_numpy())
+        torch.testing.assert_close(found, best.values.flatten(), **slack)
+        shares = expected.softmax(-1).gather(1, best.indices).flatten()
+        torch.testing.assert_close(torch.tensor(rows["probability"].to_numpy()), shares, **slack)
+        assert rows["rank"].tolist() == [1, 2, 3] * int(real.sum())
+
+
+@pytest.mark.parametrize("name", [x for x in FOR_EACH if "LongCat-Flash" not in str(x)])
+def test_a_stage_predicts_what_the_model_without_later_layers_does(name: str) -> None:
+    inputs = inputs_of("Llama", F64)
+    inputs["attention_mask"] = torch.tensor([[1] * 9, [1] * 6 + [0] * 3])
+    compare(lm(name), inputs)
+
+
+@pytest.mark.parametrize(
+    "name", [x if x == "BERT" else pytest.param(x, marks=pytest.mark.slow) for x in MASKED]
+)
+def test_norms_in_the_layers_and_heads_of_several_layers_are_the_models_own(name: str) -> None:
+    model, inputs = build(name, F64, head="ForMaskedLM"), inputs_of("BERT", F64)
+    if name != "ALBERT":
+        compare(model, inputs)
+        return
+    # its one layer is called twice
+    lens = logit_lens(model, capture(model, inputs))
+    for stage in (1, 2):
+        other = copy.deepcopy(model)
+        other.config.num_hidden_layers = other.albert.encoder.config.num_hidden_layers = stage
+        with torch.no_grad():
+            expected = other(**inputs).logits.argmax(-1).flatten()
+        assert lens[lens["stage"] == stage]["token"].tolist() == expected.tolist()
+
+
+def test_one_token_is_ranked_at_every_stage() -> None:
+    model, inputs = lm("Gemma 2"), inputs_of("Llama", F64)
+    captured = capture(model, inputs)
+    found = logit_lens(model, captured, [5, 8])
+    assert found.groupby("sentence")["token"].unique().map(list).tolist() == [[5], [8]]
+    with torch.no_grad():
+        logits = model(**inputs).logits
+    last = found[found["stage"] == 2].reset_index()
+    for row in last.itertuples():
+        of = logits[row.sentence, row.position]
+        assert row.logit == pytest.approx(float(of[row.token]), abs=1e-6)
+        assert row.rank == 1 + int((of > of[row.token]).sum())
+    one = logit_lens(model, captured, 5, positions=[3, 4])
+    assert one[["stage", "position"]].to_numpy().tolist() == [[0, 3], [1, 3], [2, 3],
+                                                               [0, 4], [1, 4], [2, 4]]  # fmt: skip
+
+
+def test_more_rows_than_are_in_memory_at_a_time_are_read_in_order() -> None:
+    model = lm("Llama")
+    tokens = torch.randint(3, 57, (11, 9), generator=torch.Generator().manual_seed(0))
+    captured = capture(model, tokens)
+    lens = logit_lens(model, captured)
+    with torch.no_grad():
+        expected = model(tokens).logits.argmax(-1).flatten().tolist()
+    assert lens[lens["stage"] == 2]["token"].tolist() == expected
+    assert len(lens) == 3 * 99
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model, tokens = lm("GPT-2"), inputs_of("Llama", F64)["input_ids"]
+    captured = capture(model, tokens)
+    model.train()
+    logit_lens(model, captured)
+    assert model.training
+    assert model.transformer.ln_f.training
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"tokens": 60}, "`tokens` must be at most 59"), ({"top": 0}, "`top`"),
+     ({"tokens": [1]}, "one for each of 2 sentences; got 1"), ({"positions": -1}, "`positions`")],
+)  # fmt: skip
+def test_tokens_and_positions_that_there_are_not_are_refused(change: Any, said: str) -> None:
+    model, tokens = lm("Llama"), inputs_of("Llama", F64)["input_ids"]
+    with pytest.raises(CapacityError, match=said):
+        logit_lens(model, capture(model, tokens), **change)
+
+
+def test_models_without_a_head_and_other_models_are_refused() -> None:
+    body, tokens = build("Llama", F64), inputs_of("Llama", F64)["input_ids"]
+    captured = capture(body, tokens)
+    with pytest.raises(InvalidArgumentError, match="Load it with its head"):
+        logit_lens(body, captured)
+    with pytest.raises(InvalidArgumentError, match="got activations of a LlamaModel"):
+        logit_lens(lm("GPT-2"), captured)
+    model = lm("Llama")
+    some = capture(model, tokens, layers=[0])
+    with pytest.raises(InvalidArgumentError, match="residual stream"):
+        logit_lens(model, some)
+
+
+def test_code_that_reads_something_else_after_the_last_layer_is_refused() -> None:
+    class CountingNorm(nn.RMSNorm):
+        """A norm with another gain for any other number of tokens than nine."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) * (1 if x.shape[1] == 9 else 2)
+
+    model, tokens = lm("Llama"), inputs_of("Llama", F64)["input_ids"]
+    model.model.norm = CountingNorm(32, eps=1e-6).double()
+    captured = capture(model, tokens)
+    captured.require_steps()
+    with pytest.raises(InvalidArgumentError, match="reads something else as well"):
+        logit_lens(model, captured)

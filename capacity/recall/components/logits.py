@@ -143,10 +143,8 @@ def gradients(model: Any, run: Run, tokens: Sequence[int]) -> tuple[AffineHead, 
     InvalidArgumentError
         If the head isn't linear, but for a cap.
     """
-    last = run.captured.last
-    if last is None:
-        raise InvalidArgumentError("The last embeddings of a model must be known; they aren't.")
-    last = last[run.sentences, run.at]
+    *_, embeddings = run.captured.streams()
+    last = embeddings[run.sentences, run.at]
     head = affine_head(model, last)
     wanted = torch.tensor(list(tokens), device=last.device)
     own = logits_before_cap(model, head, last, wanted.expand(len(last), -1))

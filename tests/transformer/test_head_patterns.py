@@ -54,11 +54,13 @@ def test_scores_are_averages_over_tokens(n: int, seed: int, everywhere: bool, ki
     tokens = torch.randint(kinds, (2, n), generator=torch.Generator().manual_seed(seed))
     table = head_scores(captured, tokens, rows="all" if everywhere else "targets")
     assert len(table) == 2 * 2 * 3
-    for row in table.itertuples():
-        pattern = captured.layers[row.layer].pattern[row.sentence, row.head]
+    for row in table.to_dict("records"):
+        pattern = captured.layers[row["layer"]].pattern[row["sentence"], row["head"]]
         for kind in ("previous_token", "duplicate_token", "induction"):
-            expected = by_loops(pattern, tokens[row.sentence].tolist(), kind, everywhere=everywhere)
-            assert getattr(row, kind) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+            expected = by_loops(
+                pattern, tokens[row["sentence"]].tolist(), kind, everywhere=everywhere
+            )
+            assert row[kind] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 def test_heads_that_do_nothing_else_have_the_score_one() -> None:

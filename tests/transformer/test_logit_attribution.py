@@ -118,10 +118,10 @@ def test_each_share_is_what_a_part_writes_through_the_last_norm_at_its_scale() -
     assert len(found) == 2 * len(expected)
     for sentence, token in enumerate((5, 8)):
         rows = found[found["sentence"] == sentence]
-        for row in rows.itertuples():
-            key = (row.component, *(None if pd.isna(x) else int(x) for x in (row.layer, row.head)))
-            share = expected[key][sentence]  # type: ignore[index]
-            assert row.logit == pytest.approx(float(share[token] - share[7]), abs=1e-9)
+        for row in rows.to_dict("records"):
+            layer, head = (None if pd.isna(row[k]) else row[k] for k in ("layer", "head"))
+            share = expected[row["component"], layer, head][sentence]
+            assert row["logit"] == pytest.approx(float(share[token] - share[7]), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["Llama", "Gemma 2", "Qwen3-Next", "GPT-OSS", "Granite SWA"])
@@ -146,7 +146,7 @@ def test_a_heads_share_is_that_of_its_term_and_of_the_values_it_weighs(name: str
     assert one.columns.tolist()[:2] == ["t0", "t1"]
     assert one.index.names == ["layer", "head"]
     number = captured.layer_numbers[-1]
-    assert one.loc[(number, 2)].tolist() == found.by_origin[-1][1, 2].tolist()
+    assert one.xs((number, 2)).to_numpy().tolist() == found.by_origin[-1][1, 2].tolist()
 
 
 def test_a_value_moved_to_another_token_moves_its_share() -> None:

@@ -46,7 +46,7 @@ def compare(model: Any, inputs: dict[str, Tensor]) -> None:
         assert rows["position"].tolist() == real.nonzero()[:, 1].repeat_interleave(3).tolist()
         best = expected.topk(3)
         assert rows["token"].tolist() == best.indices.flatten().tolist()
-        slack = {"atol": 1e-5, "rtol": 1e-5}
+        slack: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}
         found = torch.tensor(rows["logit"].to_numpy())
         torch.testing.assert_close(found, best.values.flatten(), **slack)
         shares = expected.softmax(-1).gather(1, best.indices).flatten()

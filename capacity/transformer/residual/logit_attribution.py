@@ -29,8 +29,8 @@ from capacity.transformer.activations.records.cache import (
     ActivationCache,
     LayerActivations,
     Mapped,
+    Normed,
     Scaled,
-    Step,
     Written,
 )
 from capacity.transformer.activations.records.validation import SAME
@@ -93,7 +93,7 @@ class LogitAttribution:
         """
         keys = ["sentence", "layer", "component"]
         summed = self.terms.groupby(keys, sort=False, dropna=False)["logit"].sum()
-        return summed.unstack(fill_value=0.0, sort=False).rename_axis(columns=None)
+        return summed.unstack(sort=False).fillna(0.0).rename_axis(columns=None)
 
     def by_token(self, tokens: Sequence[str] | None = None, *, sentence: int = 0) -> pd.DataFrame:
         """Return what each head of a sentence takes from each token.
@@ -285,13 +285,15 @@ def carried_back(
     return shares[::-1], tuple(origins[::-1])
 
 
-def _bias(step: Step, direction: Tensor) -> list[Share]:
+def _bias(step: Normed | Mapped | Scaled, direction: Tensor) -> list[Share]:
     """Share of what a step adds, whatever the stream is."""
     bias = None if isinstance(step, Scaled) else step.bias
     return [] if bias is None else [("bias", step.layer, None, direction @ bias)]
 
 
-def _before(step: Step, direction: Tensor, here: Callable[[Any], Any]) -> Tensor:
+def _before(
+    step: Normed | Mapped | Scaled, direction: Tensor, here: Callable[[Any], Any]
+) -> Tensor:
     """Gradient before a step, with the scale of a norm fixed, from that after it."""
     if isinstance(step, Scaled):
         return direction * step.factor

@@ -197,7 +197,7 @@ class Recorder:
         if self._open is None:
             return
         if is_edited():
-            why = "are changed by `ablated`. Leave its context first"
+            why = "are changed by `ablated` or `patched`. Leave its context first"
         elif again is self._open.call.module:
             why = (
                 "are combined with those of a second attention of the same module, as in "

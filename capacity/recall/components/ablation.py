@@ -17,7 +17,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from capacity.checks import Seed, generator, require_choice, require_integer, shown
-from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError

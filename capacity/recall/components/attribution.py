@@ -16,7 +16,7 @@ from capacity.database.given_facts import DatabaseLike
 from capacity.display import briefly_shown
 from capacity.optional import needed_by
 from capacity.progress import Progress, bar
-from capacity.recall.components.judging import calibrated, contrasted, margins, runners_up
+from capacity.recall.components.judging import brought, calibrated, contrasted, runners_up
 from capacity.recall.components.prompts import (
     PREDICATE,
     REST,
@@ -311,10 +311,10 @@ def _judged(
 ) -> dict[str, Any]:
     """Columns of logits of the shape (n, n_prompts, n_tokens), flat in the order (n, n_facts)."""
     several = len(prompts.ids) > 1
-    right = (margins(calibrated(logits), prompts) > 0).reshape(-1) if several else pd.NA
+    right = brought(calibrated(logits), prompts).reshape(-1) if several else pd.NA
     return {
         "part": contrasted(logits, prompts, rivals).astype(np.float64).reshape(-1),
-        "right": (margins(logits, prompts) > 0).reshape(-1),
+        "right": brought(logits, prompts).reshape(-1),
         "right_calibrated": right,
     }
 

@@ -17,7 +17,7 @@ from capacity.evaluator.columns import threshold_column
 from capacity.evaluator.laws.size_law import HeldSize, held_size
 from capacity.layer.model.config import LayerConfig, layer_rank_assumed
 from capacity.layer.recall import check_tau
-from capacity.recall.components.judging import calibrated, log_probabilities, margins
+from capacity.recall.components.judging import brought, calibrated, log_probabilities
 from capacity.recall.components.prompts import Prompts
 
 # a table of fewer terms holds nearly all facts if it holds this share of them
@@ -66,7 +66,7 @@ class HeldTable:
 
     def is_held(self, logits: NDArray[np.floating] | None = None) -> NDArray[np.bool_]:
         """Mark the facts whose object alone is the best of the candidates, shape (n_facts,)."""
-        return margins(self.calibrated if logits is None else logits, self.prompts) > 0
+        return brought(self.calibrated if logits is None else logits, self.prompts)
 
     def share(self, logits: NDArray[np.floating], tau: float) -> float:
         """Return the share of the facts whose object has a probability of at least tau."""

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from capacity.recall.components.prompts import Prompts
 
+# differences of logits that are rounding, in units of the largest logit's last place
+ROUNDING = 16.0
+
 
 def calibrated(logits: NDArray[np.floating]) -> NDArray[np.floating]:
     """Subtract the mean over prompts."""
@@ -20,7 +23,7 @@ def calibrated(logits: NDArray[np.floating]) -> NDArray[np.floating]:
 def margins(logits: NDArray[np.floating], prompts: Prompts) -> NDArray[np.floating]:
     """Return the object's logit less the largest wrong one, shape (..., n_facts).
 
-    Without a wrong candidate it is infinite, and for equal logits 0: such a fact isn't brought.
+    Without a wrong candidate it is infinite.
     """
     found = np.empty((*logits.shape[:-2], len(prompts.facts)), logits.dtype)
     for i, (k, own) in enumerate(zip(prompts.prompt, prompts.own, strict=True)):
@@ -31,9 +34,17 @@ def margins(logits: NDArray[np.floating], prompts: Prompts) -> NDArray[np.floati
     return found
 
 
-def log_probabilities(
-    logits: NDArray[np.floating], prompts: Prompts
-) -> NDArray[np.float64]:
+def brought(logits: NDArray[np.floating], prompts: Prompts) -> NDArray[np.bool_]:
+    """Mark the facts whose object alone has the largest logit, shape (..., n_facts).
+
+    Logits that differ by rounding are equal, as those of candidates that a head doesn't
+    distinguish.
+    """
+    largest = np.abs(logits).max((-2, -1), initial=0.0)[..., None]
+    return margins(logits, prompts) > ROUNDING * np.finfo(logits.dtype).eps * largest
+
+
+def log_probabilities(logits: NDArray[np.floating], prompts: Prompts) -> NDArray[np.float64]:
     """Return the log-probability of the object among itself and wrong candidates, (n_facts,)."""
     of = logits[prompts.prompt].astype(np.float64)
     own = of[np.arange(len(of)), prompts.own]

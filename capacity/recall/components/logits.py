@@ -2,7 +2,7 @@
 
 With the scales of norms taken at their values, a model's logit is a sum of what its embeddings,
 heads, feed-forwards and biases write, each times the gradient of the logit
-(`capacity.transformer.logit_attribution`). Here it is so for all candidates of many prompts at once,
+(`capacity.transformer.logit_attribution`). Here this is done for all candidates of many prompts,
 and what a head writes is split by the tokens from which it comes: the subject's, the predicate's,
 and the rest.
 

@@ -28,7 +28,6 @@ from capacity.recall.questions import Candidates
 from capacity.recall.templates import TemplatesLike
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from numpy.typing import NDArray
 

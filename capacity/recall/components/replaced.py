@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from capacity.recall.components.judging import margins
+from capacity.recall.components.judging import brought
 from capacity.recall.components.logits import batched, runs_of
 from capacity.recall.components.places import Place, nearest_places, places_of
 from capacity.recall.components.prompts import Prompts
@@ -52,7 +52,7 @@ def facts_right(
         at = inputs["attention_mask"].sum(1) - 1
         last = found[torch.arange(len(rows), device=at.device), at]
         logits[rows] = last[:, list(prompts.tokens)].double().cpu().numpy()
-    return margins(logits, prompts) > 0
+    return brought(logits, prompts)
 
 
 class Outputs:
@@ -70,9 +70,7 @@ class Outputs:
         Number of prompts that are run together.
     """
 
-    def __init__(
-        self, model: Any, prompts: Prompts, rows: Iterable[int], batch_size: int
-    ) -> None:
+    def __init__(self, model: Any, prompts: Prompts, rows: Iterable[int], batch_size: int) -> None:
         self._prompts = prompts
         # of each prompt and place, outputs of the heads of each layer: (n_heads, d_head_vo)
         self._of: dict[int, dict[Place, list[Tensor]]] = {}
@@ -96,9 +94,7 @@ class Outputs:
         some = next(iter(self._mean.values()))
         return {layer: len(z) for layer, z in zip(self.layers, some, strict=True)}
 
-    def context(
-        self, model: Any, heads: Heads, mode: Mode, rng: np.random.Generator
-    ) -> Context:
+    def context(self, model: Any, heads: Heads, mode: Mode, rng: np.random.Generator) -> Context:
         """Return the contexts in which heads write something else.
 
         Parameters

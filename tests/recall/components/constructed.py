@@ -22,6 +22,7 @@ CAPITALS = ("Oslo", "Tokyo", "Lima", "Njamena", "Bamako", "Havana")
 CURRENCIES = ("krone", "yen", "sol", "franc", "cfa", "peso")
 WORDS = ("<s>", "The", "capital", "currency", "of", "is", *SUBJECTS, *CAPITALS, *CURRENCIES)
 TEMPLATES = {one: f"The {one} of {{subject}} is {{object}}" for one in ("capital", "currency")}
+CAPITAL = {"capital": TEMPLATES["capital"]}
 D, N_HEADS, D_HEAD = 64, 4, 16
 
 
@@ -61,6 +62,31 @@ def model(*, noise: float = 0.01, strength: float = 1.0) -> Any:
         _set(found, SUBJECT_HEAD, [(s, o, strength) for s, o in pairs])
         # weaker than the subject's, but enough to choose between its capital and its currency
         _set(found, PREDICATE_HEAD, [("capital", CAPITALS, 0.5), ("currency", CURRENCIES, 0.5)])
+    return found
+
+
+def by_attention() -> Any:
+    """A model of which queries and keys bring three capitals, and values none.
+
+    Layer 0 copies the subject to the last token. There it is the query of head 1 of layer 1, which
+    attends to one of the words "The", "capital" and "of", whose values are the three capitals.
+    """
+    found = model(noise=0.0, strength=0.0)
+    words = WORDS.index("The"), WORDS.index("capital"), WORDS.index("of")
+    first, second = (layer.attn for layer in found.transformer.h)
+    with torch.no_grad():
+        for attn in (first, second):
+            attn.c_attn.weight.zero_()
+            attn.c_proj.weight.zero_()
+        for at, (word, subject, capital) in enumerate(zip(words, SUBJECTS, CAPITALS, strict=False)):
+            own = WORDS.index(subject)
+            first.c_attn.weight[own, 2 * D + at] = 1
+            first.c_proj.weight[at, own] = 1
+            begin = D_HEAD + at
+            second.c_attn.weight[own, begin] = 5
+            second.c_attn.weight[word, D + begin] = 5
+            second.c_attn.weight[word, 2 * D + begin] = 1
+            second.c_proj.weight[begin, WORDS.index(capital)] = 1
     return found
 
 

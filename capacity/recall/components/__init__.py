@@ -1,1 +1,1 @@
-"""Where a language model keeps facts: logits of answers by component, heads alone, and without."""
+"""Components of a language model that bring its facts: attribution, tables, ablation."""

@@ -38,7 +38,7 @@ Mode: TypeAlias = Literal["mean", "zero", "resample"]
 @briefly_shown
 @dataclass(frozen=True, eq=False)
 class AblationTest:
-    """What a model knows without some of its heads, beside random ones.
+    """Shares of facts that a model keeps without some of its heads, beside random ones.
 
     Attributes
     ----------
@@ -141,13 +141,30 @@ def ablation_test(
     MissingExtraError
         If ``transformers`` isn't installed.
     InvalidArgumentError
-        If the model knows no fact of one of the halves, or has fewer heads than twice those asked
-        for; and as `capacity.recall.fact_attribution`.
+        If the model has no right answer in one of the halves, or fewer heads than twice those that
+        are asked for; and as `capacity.recall.fact_attribution`.
 
     References
     ----------
     Michel, Levy, Neubig 2019, "Are Sixteen Heads Really Better than One?", for ablated heads; Chan
     et al. 2022, "Causal Scrubbing", for resampling.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from tokenizers import Tokenizer, models, pre_tokenizers
+    >>> from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+    >>> words = "<s> Oslo Lima Paris Norway Peru France is in".split()
+    >>> of_words = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, "<s>"))
+    >>> of_words.pre_tokenizer = pre_tokenizers.Whitespace()
+    >>> tokenizer = PreTrainedTokenizerFast(tokenizer_object=of_words, bos_token="<s>")
+    >>> _ = torch.manual_seed(0)
+    >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=8, n_layer=2, n_head=2))
+    >>> facts = [("Oslo", "in", "Norway"), ("Lima", "in", "Peru"), ("Paris", "in", "France")]
+    >>> found = ablation_test(model, tokenizer, facts, {"in": "{subject} is in {object}"},
+    ...                       n_heads=[1], heads=[(0, 1)], n_random=2)
+    >>> found.table[["set", "n_sets", "n_facts"]].values.tolist()
+    [['chosen', 1, 1], ['random', 2, 1]]
     """
     require_choice("`mode`", mode, get_args(Mode))
     numbers = sorted({require_integer("n_heads", n) for n in n_heads})
@@ -183,7 +200,7 @@ def ablation_test(
         if not any(len(half.judged) for half in halves) or not ranked:
             raise InvalidArgumentError(
                 f"The model must know facts of both halves of the subjects; {type(model).__name__} "
-                "knows none of one of them. Pass more facts, or other templates."
+                "has none in one of them. Pass more facts, or other templates."
             )
         there = halves[0].outputs.n_heads
         _require_enough(numbers, ranked, there, is_given=given is not None)

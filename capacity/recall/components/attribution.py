@@ -133,7 +133,7 @@ class FactAttribution:
         n = rows.groupby("predicate")["fact"].agg(lambda of: len(rows.loc[of.index, _FACT]
                                                                  .drop_duplicates()))  # fmt: skip
         keys = [rows["predicate"], rows["layer"]]
-        summed = rows["part"].groupby([*keys, kind]).sum().unstack(fill_value=0.0)
+        summed = rows["part"].groupby([*keys, kind]).sum().unstack().fillna(0.0)
         summed = summed.reindex(columns=["heads", "feed_forward", "biases"], fill_value=0.0)
         summed[_FROM] = rows[_FROM].groupby(keys).sum()
         return summed.div(n, axis=0, level="predicate").reset_index().rename_axis(columns=None)
@@ -159,6 +159,29 @@ class FactAttribution:
             right_calibrated=("right_calibrated", "mean"),
             n=("part", "size"),
         )
+
+    def matrices(self, *, known: bool = True) -> dict[str, pd.DataFrame]:
+        """Arrange the mean parts of heads and feed-forwards for `capacity.plots.plot_matrices`.
+
+        Parameters
+        ----------
+        known : bool
+            Take the facts that the model knows alone.
+
+        Returns
+        -------
+        dict of str to DataFrame
+            For each predicate, one row per layer, and one column per head and for feed-forwards
+            (with mixers), which is missing where a layer has none.
+        """
+        rows = self._chosen(self.table, known)
+        rows = rows[rows["component"].isin(["head", "feed_forward", "mixers"])]
+        column = rows["head"].astype("string").fillna("feed-forward").rename("head")
+        found: dict[str, pd.DataFrame] = {}
+        for predicate, of in rows.groupby("predicate", sort=False):
+            means = of["part"].groupby([of["layer"], column.loc[of.index]], sort=False).mean()
+            found[str(predicate)] = means.unstack(sort=False).sort_index()
+        return found
 
     def heads(self, n: int = 1, *, known: bool = True) -> list[tuple[int, int]]:
         """Return the heads with the largest mean part over facts, as pairs of layer and head.

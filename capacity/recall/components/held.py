@@ -43,13 +43,13 @@ class HeldTable:
     logits: NDArray[np.floating]
 
     @cached_property
-    def calibrated(self) -> NDArray[np.float64]:
+    def calibrated(self) -> NDArray[np.floating]:
         """Logits minus their mean over subjects; themselves if there is one subject."""
         logits = self.logits.astype(np.float64)
         return calibrated(logits) if len(logits) > 1 else logits
 
     @cached_property
-    def _svd(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def _svd(self) -> tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]:
         return np.linalg.svd(self.calibrated, full_matrices=False)
 
     @property
@@ -59,7 +59,7 @@ class HeldTable:
         least = s[0] * max(self.logits.shape) * np.finfo(self.logits.dtype).eps
         return int((s > least).sum())
 
-    def of_rank(self, r: int) -> NDArray[np.float64]:
+    def of_rank(self, r: int) -> NDArray[np.floating]:
         """Return the sum of the r largest terms of the calibrated logits' SVD."""
         u, s, v = self._svd
         return (u[:, :r] * s[:r]) @ v[:r]
@@ -89,7 +89,7 @@ class HeldTable:
 @briefly_shown
 @dataclass(frozen=True, eq=False)
 class HeldTables:
-    """What a component of a language model holds: a table of logits by predicate and template.
+    """Facts that a component of a language model holds: tables of logits by predicate and template.
 
     Attributes
     ----------
@@ -221,9 +221,14 @@ class HeldTables:
             for one in self.tables
             if one.read in ("attention", "feed_forward")
         ]
-        if self.shape is not None:
+        law = self.size_by_law
+        if law is not None:
+            beyond = [one for one in law.outside if one != "triples"]
+            predicted = (
+                f"isn't fitted to such sizes ({', '.join(beyond)})" if beyond else f"predicts {law}"
+            )
             said.append(
                 f"A layer of this shape has the rank {self.rank_assumed} by equation (9), an "
-                f"assumption; the law of small layers predicts {self.size_by_law}."
+                f"assumption; the law of small layers {predicted}."
             )
         return "\n".join(said)

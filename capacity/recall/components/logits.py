@@ -102,7 +102,7 @@ class Run:
     at: Tensor
 
     def last(self, x: Tensor) -> Tensor:
-        """Of numbers of all tokens, (batch, n, features), those of last tokens, with an axis."""
+        """Numbers of last tokens, of those of all tokens: (batch, 1, features)."""
         return x[self.sentences, self.at][:, None]
 
     def number_of(self, layer: LayerActivations) -> int:

@@ -28,14 +28,13 @@ from capacity.recall.questions import Candidates
 from capacity.recall.templates import TemplatesLike
 
 if TYPE_CHECKING:
-
     from numpy.typing import NDArray
 
 
 @briefly_shown
 @dataclass(frozen=True, eq=False)
 class MeanAttention:
-    """What a model knows with the mean attention of other prompts.
+    """Shares of facts that a model keeps with the mean attention of other prompts.
 
     Attributes
     ----------
@@ -102,8 +101,24 @@ def mean_attention(
     MissingExtraError
         If ``transformers`` isn't installed.
     InvalidArgumentError
-        If there is no such layer, if a predicate has one subject, or the model knows no fact of
-        any; and as `capacity.recall.fact_attribution`.
+        If there is no such layer, if a predicate has one subject, or the model has no right
+        answer; and as `capacity.recall.fact_attribution`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from tokenizers import Tokenizer, models, pre_tokenizers
+    >>> from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+    >>> words = "<s> Oslo Lima Paris Norway Peru France is in".split()
+    >>> of_words = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, "<s>"))
+    >>> of_words.pre_tokenizer = pre_tokenizers.Whitespace()
+    >>> tokenizer = PreTrainedTokenizerFast(tokenizer_object=of_words, bos_token="<s>")
+    >>> _ = torch.manual_seed(0)
+    >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=8, n_layer=2, n_head=2))
+    >>> facts = [("Oslo", "in", "Norway"), ("Lima", "in", "Peru"), ("Paris", "in", "France")]
+    >>> found = mean_attention(model, tokenizer, facts, {"in": "{subject} is in {object}"})
+    >>> found.table["layer"].tolist()
+    [0, 1, <NA>]
     """
     batch_size = require_integer("batch_size", batch_size, most=2**12)
     rng = generator(seed)

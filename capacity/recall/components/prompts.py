@@ -1,8 +1,8 @@
 """Prompts: the texts of questions before their objects, as tokens that a causal model continues.
 
-After a prompt a model's logits are compared at the candidates' first tokens, so that one run has
-all that is asked. Candidates that begin with the same token can't be distinguished, and count as
-one. `capacity.recall.recall` scores whole objects instead.
+After each prompt the model's logits are compared at the candidates' first tokens, so that one run
+has all that is asked. Candidates that begin with the same token can't be distinguished, and count
+as one. `capacity.recall.recall` scores whole objects instead.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Prompts:
 
 @dataclass(frozen=True)
 class Asking:
-    """What is asked for, and how; the arguments that functions on components share.
+    """Arguments that functions on components share: what is asked for, and how.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def _together(predicate: str, of: list[Question], writer: Writer, tokenizer: Any
         firsts.append(tuple(one.ids[n] for one in sentences))
         spans = [*_spans(template.text.partition("{object}")[0], question.subject)]
         offsets = tokenizer(before + candidates[0] + after, return_offsets_mapping=True)
-        sources.append(tuple(_source(*ends, spans) for ends in offsets["offset_mapping"][:n]))
+        sources.append(tuple(_source(a, b, spans) for a, b in offsets["offset_mapping"][:n]))
         if SUBJECT not in sources[-1]:
             raise InvalidArgumentError(
                 "The subject must have tokens before the object, apart from those of the object; "

@@ -56,7 +56,7 @@ def facts_right(
 
 
 class Outputs:
-    """What all heads write in prompts of one template, by the place of the token.
+    """Outputs of all heads in prompts of one template, by the place of the token.
 
     Parameters
     ----------

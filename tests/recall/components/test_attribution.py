@@ -11,6 +11,7 @@ import torch
 
 from capacity import Database
 from capacity.errors import CapacityError, InvalidArgumentError
+from capacity.plots import plot_matrices
 from capacity.recall import FactAttribution, fact_attribution
 from capacity.recall.components.places import nearest_places, places_of
 from capacity.recall.components.prompts import PREDICATE, REST, SUBJECT, Asking, prompts_of
@@ -73,8 +74,10 @@ def test_parts_of_heads_by_source_are_those_of_values_averaged_by_hand() -> None
                 mine = torch.tensor([s == source for s in prompts.sources[k]])
                 z = (layer.pattern[0, head, -1] * mine) @ layer.v[0, head]
                 written = (z @ layer.W_O[head]) * norm.gain / norm.scale[0, -1]
-                row = table.loc[fact, number, head]
-                assert row[f"from_{name}"] == pytest.approx(float(written @ contrast), abs=1e-6)
+                row = table.xs((fact, number, head))
+                assert float(row[f"from_{name}"]) == pytest.approx(
+                    float(written @ contrast), abs=1e-6
+                )
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +102,12 @@ def test_the_head_that_was_made_to_bring_the_facts_is_named(by_hand: FactAttribu
 def test_parts_by_layer_and_by_sum_are_those_of_the_components(by_hand: FactAttribution) -> None:
     table = by_hand.table
     by_layer = by_hand.by_layer(known=False)
-    for row in by_layer.itertuples():
+    for row in tiny.rows_of(by_layer):
         of = table[(table["layer"] == row.layer) & (table["predicate"] == row.predicate)]
         heads = of[of["component"] == "head"]["part"].sum() / 6
         assert row.heads == pytest.approx(heads)
-        assert row.from_subject + row.from_predicate + row.from_rest == pytest.approx(heads)
+    sources = by_layer["from_subject"] + by_layer["from_predicate"] + by_layer["from_rest"]
+    np.testing.assert_allclose(sources, by_layer["heads"], atol=1e-12)
     whole = table.groupby("component")["part"].sum()
     sums = by_hand.sums.groupby("sum")["part"].sum()
     assert sums["heads"] == pytest.approx(whole["head"])
@@ -111,6 +115,23 @@ def test_parts_by_layer_and_by_sum_are_those_of_the_components(by_hand: FactAttr
     assert sums["model"] == pytest.approx(table["part"].sum())
     biases = ["attention_bias", "bias"]
     assert sums["biases"] == pytest.approx(whole[biases].sum())
+
+
+def test_the_picture_has_the_mean_parts_of_heads_and_feed_forwards(
+    by_hand: FactAttribution,
+) -> None:
+    matrices = by_hand.matrices()
+    assert list(matrices) == ["capital", "currency"]
+    for predicate in matrices:
+        matrix = matrices[predicate]
+        assert list(matrix.columns) == ["0", "1", "2", "3", "feed-forward"]
+        of = by_hand.by_component().query("predicate == @predicate and component == 'head'")
+        best = of.iloc[0]
+        row = matrix.xs(best["layer"])
+        assert float(row[str(best["head"])]) == pytest.approx(float(best["part"]))
+        assert matrix.drop(columns="feed-forward").max().max() == pytest.approx(best["part"])
+    figure = plot_matrices(matrices, of="part of the logit")
+    assert len(figure.axes) >= 2
 
 
 def test_among_all_objects_neither_subject_nor_predicate_brings_a_fact_alone() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -67,6 +69,20 @@ def test_labels_of_facts_that_are_not_selected_are_used(
     assert code == 0
     assert '"template": "{subject}, ' in out
     assert '"answer": "Oslo"' in out or '"answer": "Lima"' in out
+
+
+def test_a_file_of_which_a_part_is_selected_is_read_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, language_model: Path
+) -> None:
+    # standard input can't be read a second time
+    facts = b'<x:N> <x:capital> <x:O>; <x:name> "Norway" . <x:O> <x:name> "Oslo" .'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(facts)))
+    options = ["--format", "turtle", "--predicate", "x:capital", "--label-predicate", "x:name"]
+    code, out, err = run(capsys, "recall", language_model, "-", *options, "--json")
+    assert (code, err) == (0, "capacity: 1 of 3 facts are selected; omitted by predicates 2\n")
+    assert [(row["subject"], row["answer"]) for row in json.loads(out)["rows"]] == [
+        ("<x:N>", "Oslo")
+    ]
 
 
 def test_an_interrupted_run_is_continued(

@@ -17,7 +17,7 @@ from capacity.cli.output import (
     require_table,
     write_table,
 )
-from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.cli.selecting import ALL, Chosen, load_chosen_with_all, selection_json, with_selection
 from capacity.cli.sources.files import Files, one_or_several
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner
@@ -114,7 +114,6 @@ def recall(
 ) -> None:
     """Measure which facts a pretrained language model knows."""
     require_packages("Asking a model", (*LAYERS, "transformers"), "transformers")
-    from capacity.database.io.readers import load
     from capacity.recall.asking import recall as asked
     from capacity.transformer.activations.models.pretrained import load_pretrained
 
@@ -124,11 +123,8 @@ def recall(
     given = one_or_several(files)
     # a pair with several objects has several right answers
     policy = multi or "keep"
-    db = load_chosen(given, chosen, format=format, multi=policy)
     # labels may be among the facts that aren't selected
-    whole = (
-        db if db.selected is None else load(given, format=format, multi="keep", **chosen.reading)
-    )
+    db, whole = load_chosen_with_all(given, chosen, format=format, multi=policy)
     with spinner(f"reading {model_folder.name}"):
         model, tokenizer = load_pretrained(model_folder, head=True)
     found = asked(

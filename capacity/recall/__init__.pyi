@@ -1,6 +1,9 @@
 from .asking import Answers as Answers
 from .asking import Candidates as Candidates
 from .asking import recall as recall
+from .chance.random_parts import Match as Match
+from .chance.random_parts import Measure as Measure
+from .chance.random_parts import beside_random_parts as beside_random_parts
 from .masked import PseudoLikelihood as PseudoLikelihood
 from .result import Over as Over
 from .result import Recall as Recall

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from capacity.database import load
-from capacity.recall import recall
+from capacity.recall import beside_random_parts, recall
 from capacity.transformer import load_pretrained
 from tests.cli.conftest import TEMPLATES
 from tests.commands import run, run_json
@@ -53,6 +53,23 @@ def test_the_table_for_people_has_a_row_for_each_predicate(
     assert head.split()[:2] == ["predicate", "facts"]
     assert [row.split()[:2] for row in rows[:2]] == [[":born_in", "3"], [":currency", "2"]]
     assert "weren't asked for: :lives_in." in out
+
+
+def test_what_is_known_is_compared_with_random_parts(
+    capsys: pytest.CaptureFixture[str], language_model: Path, templates: Path
+) -> None:
+    arguments = ["recall", language_model, FIGURE_1, "--templates", templates]
+    parts = ["--random-parts", "3", "--seed", "1"]
+    got = run_json(capsys, *arguments, *parts)
+    model, tokenizer = load_pretrained(language_model, head=True)
+    found = recall(model, tokenizer, load(FIGURE_1), templates)
+    table = beside_random_parts(found.known(), found.facts, draws=3, seed=1)
+    assert pd.DataFrame(got["random_parts"]).equals(table)
+    assert run_json(capsys, *arguments)["random_parts"] is None
+    code, out, err = run(capsys, *arguments, *parts)
+    assert (code, err) == (0, "")
+    assert "beside 3 random parts of the same size" in out
+    assert "description_length" in out
 
 
 def test_labels_of_facts_that_are_not_selected_are_used(
@@ -117,6 +134,7 @@ def test_an_interrupted_run_is_continued(
     [(["--templates", "{tmp}/none.toml"], "none.toml: no such file"),
      (["--templates", "{tmp}/bad.toml"], "contains them 1 and 0 times"),
      (["--out", "{tmp}/a.txt"], "--out must end in"), (["--batch-size", "0"], "--batch-size"),
+     (["--random-parts", "1"], "--random-parts` must be an integer of at least 2"),
      (["--label-predicate", "name"], "No predicate is called 'name'"),
      (["--predicate", "colour"], "colour")],
 )  # fmt: skip

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from record import medians, write
 
-from capacity import Database, load, recall
-from capacity.recall import Recall
+from capacity import Database, load
+from capacity.recall import Recall, recall
 from experiments.common.models import smollm2
 
 SUBJECTS, REPEATS, THREADS, BATCH_SIZE = 6, 3, 2, 32
@@ -66,8 +66,8 @@ def whole(model: tuple[Any, Any], capitals: Database, countries: Database) -> di
     found = asked(model, capitals, countries, "best")
     return {
         "what": "best answers of all subjects",
-        "subjects": capitals.n_subjects,
-        "candidates": capitals.n_objects,
+        "subjects": len(capitals.subjects),
+        "candidates": len(capitals.objects),
         "continuations": found.n_continuations,
         "scored": found.n_scored,
         "known": len(found.known()),
@@ -99,7 +99,7 @@ def beside(model: tuple[Any, Any], capitals: Database, countries: Database) -> d
     )
     return {
         "what": "a part of the subjects, beside lm-pub-quiz",
-        "subjects": part.n_subjects,
+        "subjects": len(part.subjects),
         "candidates": len(objects),
         "same answers": int((theirs.argmax(1) == [
             objects.index(answer) for answer in found.table["answer"]

@@ -5,6 +5,9 @@ from .chance.random_parts import Match as Match
 from .chance.random_parts import Measure as Measure
 from .chance.random_parts import beside_random_parts as beside_random_parts
 from .masked import PseudoLikelihood as PseudoLikelihood
+from .probes.frames import Probe as Probe
+from .probes.frames import from_bear as from_bear
+from .probes.frames import from_lama as from_lama
 from .result import Over as Over
 from .result import Recall as Recall
 from .templates import Template as Template

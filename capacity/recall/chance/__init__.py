@@ -1,1 +1,1 @@
-"""What is known beside chance: random parts of a database, and measures of their regularity."""
+"""Random parts of the facts, beside which what a model knows is measured."""

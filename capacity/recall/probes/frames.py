@@ -246,16 +246,15 @@ def _probe(
     facts = list(dict.fromkeys((one.subject, one.relation, one.object) for one in rows))
     notes: list[str] = []
     if len(facts) < len(rows):
-        notes.append(
-            f"Items that are there a second time, and are no further fact: {len(rows) - len(facts)}."
-        )
+        n = len(rows) - len(facts)
+        notes.append(f"Items that are there a second time, and are no further fact: {n}.")
     ids: dict[str, set[str]] = {}
     for one in rows:
         ids.setdefault(one.subject, set()).add(one.id)
     several = sorted(name for name, of in ids.items() if len(of) > 1)
     if several:
         notes.append(
-            f"Labels of several subjects: {len(several)}, such as {shown(several[0])}. Those with one "
-            "label are one subject here, and any of their objects is a right answer."
+            f"Labels of several subjects: {len(several)}, such as {shown(several[0])}. Those with "
+            "one label are one subject here, and any of their objects is a right answer."
         )
     return Probe(Database.from_triples(facts, multi="keep"), templates, candidates, tuple(notes))

@@ -68,6 +68,10 @@ WORK: dict[str, tuple[str, list[object]]] = {
         "capacity.transformer.activations.capturing.capture",
         ["attention", "{folder}/model", "--text", "the court", "--out", "{folder}/a.png"],
     ),
+    "recall": (
+        "capacity.recall.continuations._log_p",
+        ["recall", "{folder}/language-model", FIGURE_1, "--keep", "{folder}/answers.jsonl"],
+    ),
     "report": (
         "capacity.report.database_page.dimensions", ["report", FIGURE_1, "--out", "{folder}/p.html"]
     ),
@@ -87,6 +91,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the files that commands read: facts, certificates, a sweep and a model."""
     from transformers import BertConfig, BertModel, BertTokenizer
 
+    from tests.recall.tiny_language_models import gpt2
+
     folder = tmp_path_factory.mktemp("made")
     lines = (f"<x:a{i}> <x:p> <x:b{i}> .\n" for i in range(10**5))
     (folder / "a.nt").write_text("".join(lines))
@@ -99,6 +105,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertModel(BertConfig(vocab_size=len(words), intermediate_size=4, **sizes)).save_pretrained(
         model
     )
+    for one in gpt2():
+        one.save_pretrained(folder / "language-model")
     (folder / "plan.toml").write_text(soak_sweep.PLAN.replace("2000", "5"))
     for line in (["rank", FIGURE_1, "--certificate", folder / "rank.json"],
                  ["sweep", folder / "plan.toml", "--out", folder / "demo"]):  # fmt: skip

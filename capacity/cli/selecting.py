@@ -263,9 +263,20 @@ def load_chosen(
     multi: MultiPolicy | None,
 ) -> Database:
     """Read the chosen part of one file or several, and print on standard error what was omitted."""
-    from capacity.database.io.readers import load
+    return load_chosen_with_all(files, chosen, format=format, multi=multi)[0]
 
-    db = load(files, format=format, multi=multi, **chosen.options())
+
+def load_chosen_with_all(
+    files: Sources,
+    chosen: Chosen,
+    *,
+    format: str | None,
+    multi: MultiPolicy | None,
+) -> tuple[Database, Database]:
+    """Read the chosen part as `load_chosen` does, and return beside it all facts that were read."""
+    from capacity.database.io.readers import load_with_all
+
+    db, every = load_with_all(files, format=format, multi=multi, **chosen.options())
     source = db.source
     if source is not None and "graph" in chosen.reading:
         n = source.in_other_graphs
@@ -279,7 +290,7 @@ def load_chosen(
             print(f"capacity: {visible(note)}", file=sys.stderr)
     if db.selected is not None:
         print(f"capacity: {visible(str(db.selected))}", file=sys.stderr)
-    return db
+    return db, every
 
 
 def selection_json(db: Database, chosen: Chosen) -> dict[str, Any] | None:

@@ -1,6 +1,9 @@
 from .asking import Answers as Answers
 from .asking import Candidates as Candidates
 from .asking import recall as recall
+from .chance.random_parts import Match as Match
+from .chance.random_parts import Measure as Measure
+from .chance.random_parts import beside_random_parts as beside_random_parts
 from .components.ablation import AblationTest as AblationTest
 from .components.ablation import Mode as Mode
 from .components.ablation import ablation_test as ablation_test
@@ -14,6 +17,9 @@ from .components.held import HeldTables as HeldTables
 from .components.mean_attention import MeanAttention as MeanAttention
 from .components.mean_attention import mean_attention as mean_attention
 from .masked import PseudoLikelihood as PseudoLikelihood
+from .probes.frames import Probe as Probe
+from .probes.frames import from_bear as from_bear
+from .probes.frames import from_lama as from_lama
 from .result import Over as Over
 from .result import Recall as Recall
 from .templates import Template as Template

@@ -16,8 +16,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
 from capacity.progress import Progress, bar
 from capacity.recall.models import asked, kind_of
-from capacity.recall.preparing import prepared
-from capacity.recall.questions import Candidates
+from capacity.recall.questions import Candidates, prepared
 from capacity.recall.templates import Template, TemplatesLike
 
 if TYPE_CHECKING:

@@ -23,6 +23,9 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError
 from capacity.recall.sentences import Query
 
+# candidates of the first run of a search
+_FIRST = 8
+
 
 class Answered(NamedTuple):
     """Scores of a query, and what the model writes.
@@ -84,8 +87,9 @@ class ContinuationScorer:
         if not best_only:
             scores = dict(self._scored(begun, left))
             left = []
-        # the right answers first, and then more at a time: large batches may do needless work
-        size = len(query.right)
+        # the right answers and a few more first, then more at a time: a run reads all weights,
+        # however few its sentences are, and large batches may do needless work
+        size = max(len(query.right), min(_FIRST, self._batch_size))
         while left:
             now, left = left[:size], left[size:]
             size = min(2 * size, self._batch_size)

@@ -99,7 +99,7 @@ class Recall:
         InvalidArgumentError
             If `tau` is out of range, or the answers lack what it needs.
         """
-        rows = self._known_rows(tau, over, calibrated=calibrated)
+        rows = _known_rows(self.table, tau, over, calibrated=calibrated)
         if rows.any():
             return self.facts.subset(rows)
         none = np.empty((0, 3), np.int32)
@@ -115,17 +115,7 @@ class Recall:
             worst ``rank``; ``known``: share of templates for which the rank is 1; ``agreement``:
             share of templates with the most frequent answer.
         """
-        given = self.table.assign(known=(self.table["rank"] == 1).fillna(False))
-        return given.groupby(["fact", *_FACT], sort=True, as_index=False).agg(
-            n_templates=("template", "size"),
-            probability_mean=("probability", "mean"),
-            probability_best=("probability", "max"),
-            probability_worst=("probability", "min"),
-            rank_best=("rank", "min"),
-            rank_worst=("rank", "max"),
-            known=("known", "mean"),
-            agreement=("answer", lambda of: of.value_counts(normalize=True).iloc[0]),
-        )
+        return facts_in(self.table)
 
     def by_predicate(self, *, calibrated: bool = False) -> pd.DataFrame:
         """Summarise the facts of each predicate.
@@ -144,49 +134,123 @@ class Recall:
             predicate, and mean over templates of the number of those whose answer is a right one;
             ``greedy_right``: share of rows whose greedy answer is the object.
         """
-        right = "right_calibrated" if calibrated else "right"
-        over: dict[str, Over] = {"known": "mean", "known_best": "best", "known_worst": "worst"}
-        known = {
-            name: self._known_rows("argmax", how, calibrated=calibrated)
-            for name, how in over.items()
-        }
-        rows: list[dict[str, Any]] = []
-        for predicate, of in self.table.groupby("predicate", sort=False):
-            facts = of["fact"].unique()
-            pairs = of.drop_duplicates(["subject", "template"])
-            n_templates = of["template"].nunique()
-            rows.append({
-                "predicate": predicate,
-                "facts": len(facts),
-                "templates": n_templates,
-                "candidates": int(of["n_candidates"].iloc[0]),
-                **{name: int(rows_known[facts].sum()) for name, rows_known in known.items()},
-                "pairs": len(pairs) // n_templates,
-                "pairs_right": float(pairs[right].fillna(False).sum()) / n_templates,
-                "greedy_right": float(of["greedy_right"].mean()),
-            })  # fmt: skip
-        return pd.DataFrame(rows)
+        return predicates_in(self.table, calibrated=calibrated)
 
-    def _known_rows(
-        self, tau: float | Literal["argmax"], over: Over, *, calibrated: bool
-    ) -> NDArray[np.bool_]:
-        require_choice("`over`", over, _OVER)
-        end = "_calibrated" if calibrated else ""
-        if tau == "argmax":
-            values, least = (self.table[f"rank{end}"] == 1).fillna(False).astype(float), 0.5
-        elif not isinstance(tau, int | float) or not 0 < tau < 1:
-            raise InvalidArgumentError(
-                "`tau` must be a probability between 0 and 1, or 'argmax' for the best answer; got "
-                f"{shown(tau)}."
-            )
-        else:
-            values, least = self.table[f"probability{end}"].astype(float), float(tau)
-        needs = self.table["probability_calibrated" if calibrated else "probability"]
-        if needs.isna().any() and (calibrated or tau != "argmax"):
-            raise InvalidArgumentError(
-                "`known` must have the scores of all candidates for a probability, and those of "
-                "several subjects for calibrated scores; they are missing. Ask with answers='all', "
-                "or omit `tau` and `calibrated`."
-            )
-        of_facts = values.groupby(self.table["fact"]).agg(_OVER[over])
-        return of_facts.to_numpy() >= least
+    def by_template(self) -> pd.DataFrame:
+        """Summarise the templates of each predicate.
+
+        Returns
+        -------
+        DataFrame
+            One row per predicate and template: number of ``facts`` and of ``candidates``;
+            ``known`` and ``known_calibrated``: numbers of facts whose rank is 1 by the scores and
+            by the calibrated ones, the latter missing where there are none; ``greedy_right``:
+            number of facts whose greedy answer is the object; ``probability``: its mean, missing
+            where only best answers were searched for.
+        """
+        return templates_in(self.table)
+
+
+def facts_in(table: pd.DataFrame) -> pd.DataFrame:
+    """Summarise a table of answers by fact, as `Recall.by_fact` does.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `Recall.table`, or one that was read from a file of it.
+    """
+    given = table.assign(known=(table["rank"] == 1).fillna(False))
+    return given.groupby(["fact", *_FACT], sort=True, as_index=False).agg(
+        n_templates=("template", "size"),
+        probability_mean=("probability", "mean"),
+        probability_best=("probability", "max"),
+        probability_worst=("probability", "min"),
+        rank_best=("rank", "min"),
+        rank_worst=("rank", "max"),
+        known=("known", "mean"),
+        agreement=("answer", lambda of: of.value_counts(normalize=True).iloc[0]),
+    )
+
+
+def predicates_in(table: pd.DataFrame, *, calibrated: bool = False) -> pd.DataFrame:
+    """Summarise a table of answers by predicate, as `Recall.by_predicate` does.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `Recall.table`, or one that was read from a file of it.
+    calibrated : bool
+        Take the columns of calibrated scores.
+    """
+    right = "right_calibrated" if calibrated else "right"
+    over: dict[str, Over] = {"known": "mean", "known_best": "best", "known_worst": "worst"}
+    known = {
+        name: _known_rows(table, "argmax", how, calibrated=calibrated) for name, how in over.items()
+    }
+    rows: list[dict[str, Any]] = []
+    for predicate, of in table.groupby("predicate", sort=False):
+        facts = of["fact"].unique()
+        pairs = of.drop_duplicates(["subject", "template"])
+        n_templates = of["template"].nunique()
+        rows.append({
+            "predicate": predicate,
+            "facts": len(facts),
+            "templates": n_templates,
+            "candidates": int(of["n_candidates"].iloc[0]),
+            **{name: int(rows_known[facts].sum()) for name, rows_known in known.items()},
+            "pairs": len(pairs) // n_templates,
+            "pairs_right": float(pairs[right].fillna(False).sum()) / n_templates,
+            "greedy_right": float(of["greedy_right"].mean()),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def templates_in(table: pd.DataFrame) -> pd.DataFrame:
+    """Summarise a table of answers by template, as `Recall.by_template` does.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `Recall.table`, or one that was read from a file of it.
+    """
+    first = (table["rank"] == 1).fillna(False)
+    has_calibrated = table["rank_calibrated"].notna()
+    given = table.assign(
+        known=first.astype(int),
+        known_calibrated=(table["rank_calibrated"] == 1).astype("Float64").where(has_calibrated),
+        greedy_right=table["greedy_right"].astype(int),
+        probability=table["probability"].astype(float),
+    )
+    return given.groupby(["predicate", "template"], sort=False, as_index=False).agg(
+        facts=("fact", "size"),
+        candidates=("n_candidates", "first"),
+        known=("known", "sum"),
+        known_calibrated=("known_calibrated", lambda of: of.sum(min_count=1)),
+        greedy_right=("greedy_right", "sum"),
+        probability=("probability", "mean"),
+    )
+
+
+def _known_rows(
+    table: pd.DataFrame, tau: float | Literal["argmax"], over: Over, *, calibrated: bool
+) -> NDArray[np.bool_]:
+    require_choice("`over`", over, _OVER)
+    end = "_calibrated" if calibrated else ""
+    if tau == "argmax":
+        values, least = (table[f"rank{end}"] == 1).fillna(False).astype(float), 0.5
+    elif not isinstance(tau, int | float) or not 0 < tau < 1:
+        raise InvalidArgumentError(
+            "`tau` must be a probability between 0 and 1, or 'argmax' for the best answer; got "
+            f"{shown(tau)}."
+        )
+    else:
+        values, least = table[f"probability{end}"].astype(float), float(tau)
+    needs = table["probability_calibrated" if calibrated else "probability"]
+    if needs.isna().any() and (calibrated or tau != "argmax"):
+        raise InvalidArgumentError(
+            "`known` must have the scores of all candidates for a probability, and those of "
+            "several subjects for calibrated scores; they are missing. Ask with answers='all', "
+            "or omit `tau` and `calibrated`."
+        )
+    of_facts = values.groupby(table["fact"]).agg(_OVER[over])
+    return of_facts.to_numpy() >= least

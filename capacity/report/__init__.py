@@ -8,6 +8,7 @@ the function of this library that a user would call for it (extra ``report``).
 `report`               a page about facts or a sweep; ``capacity.report(source)`` calls it
 `database_report`      how large a database is, what carries that, and what would hold it
 `sweep_report`         accuracies, a law and its band, failures and provenance of many runs
+`recall_report`        facts that a language model knows, by predicate, template and fact
 `attention_report`     standard beside effective attention of a model on a text, head by head
 =====================  ============================================================================
 """

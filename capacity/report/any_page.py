@@ -1,4 +1,4 @@
-"""One call for a page about whatever it is: facts, or the folder of a sweep."""
+"""One call for a page about whatever it is: facts, the folder of a sweep, or a table of answers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from capacity.checks import shown
 from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError
 from capacity.report.database_page import database_report
+from capacity.report.recall_page import is_recall_table, recall_report
 from capacity.report.sweep_page import sweep_report
 from capacity.safe_files import require_replaceable, write_whole
 
@@ -17,18 +18,18 @@ from capacity.safe_files import require_replaceable, write_whole
 def report(
     source: DatabaseLike, out: str | os.PathLike[str] | None = None, **options: Any
 ) -> str | Path:
-    """Write a page about facts or about a sweep, as ``capacity report`` does.
+    """Write a page about facts, a sweep, or what a model knows, as ``capacity report`` does.
 
     ``capacity.report(source)`` is the same.
 
     Parameters
     ----------
-    source : path of a sweep's folder, or what `as_database` takes
+    source : path of a sweep's folder or of a table of `recall`, or what `as_database` takes
         What the page is about.
     out : path, optional
         File to write it to, which ends in .html.
     **options
-        Those of `sweep_report`, or of `database_report`.
+        Those of `sweep_report`, `recall_report` or `database_report`.
 
     Returns
     -------
@@ -56,6 +57,8 @@ def report(
     folder = Path(source) if isinstance(source, str | os.PathLike) else None
     if folder is not None and (folder / "manifest.json").exists():
         page = sweep_report(folder, **options)
+    elif folder is not None and is_recall_table(folder):
+        page = recall_report(folder, **options)
     elif folder is not None and (folder / "config.json").exists():
         raise InvalidArgumentError(
             f"{folder}: a page about a model needs a text that it reads. Say `capacity report "

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from capacity.database import load
-from capacity.recall import recall
+from capacity.recall import beside_random_parts, recall
 from capacity.transformer import load_pretrained
 from tests.cli.conftest import TEMPLATES
 from tests.commands import run, run_json
@@ -53,6 +55,23 @@ def test_the_table_for_people_has_a_row_for_each_predicate(
     assert "weren't asked for: :lives_in." in out
 
 
+def test_what_is_known_is_compared_with_random_parts(
+    capsys: pytest.CaptureFixture[str], language_model: Path, templates: Path
+) -> None:
+    arguments = ["recall", language_model, FIGURE_1, "--templates", templates]
+    parts = ["--random-parts", "3", "--seed", "1"]
+    got = run_json(capsys, *arguments, *parts)
+    model, tokenizer = load_pretrained(language_model, head=True)
+    found = recall(model, tokenizer, load(FIGURE_1), templates)
+    table = beside_random_parts(found.known(), found.facts, draws=3, seed=1)
+    assert pd.DataFrame(got["random_parts"]).equals(table)
+    assert run_json(capsys, *arguments)["random_parts"] is None
+    code, out, err = run(capsys, *arguments, *parts)
+    assert (code, err) == (0, "")
+    assert "beside 3 random parts of the same size" in out
+    assert "description_length" in out
+
+
 def test_labels_of_facts_that_are_not_selected_are_used(
     capsys: pytest.CaptureFixture[str], language_model: Path, tmp_path: Path
 ) -> None:
@@ -67,6 +86,20 @@ def test_labels_of_facts_that_are_not_selected_are_used(
     assert code == 0
     assert '"template": "{subject}, ' in out
     assert '"answer": "Oslo"' in out or '"answer": "Lima"' in out
+
+
+def test_a_file_of_which_a_part_is_selected_is_read_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, language_model: Path
+) -> None:
+    # standard input can't be read a second time
+    facts = b'<x:N> <x:capital> <x:O>; <x:name> "Norway" . <x:O> <x:name> "Oslo" .'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(facts)))
+    options = ["--format", "turtle", "--predicate", "x:capital", "--label-predicate", "x:name"]
+    code, out, err = run(capsys, "recall", language_model, "-", *options, "--json")
+    assert (code, err) == (0, "capacity: 1 of 3 facts are selected; omitted by predicates 2\n")
+    assert [(row["subject"], row["answer"]) for row in json.loads(out)["rows"]] == [
+        ("<x:N>", "Oslo")
+    ]
 
 
 def test_an_interrupted_run_is_continued(
@@ -101,6 +134,7 @@ def test_an_interrupted_run_is_continued(
     [(["--templates", "{tmp}/none.toml"], "none.toml: no such file"),
      (["--templates", "{tmp}/bad.toml"], "contains them 1 and 0 times"),
      (["--out", "{tmp}/a.txt"], "--out must end in"), (["--batch-size", "0"], "--batch-size"),
+     (["--random-parts", "1"], "--random-parts` must be an integer of at least 2"),
      (["--label-predicate", "name"], "No predicate is called 'name'"),
      (["--predicate", "colour"], "colour")],
 )  # fmt: skip

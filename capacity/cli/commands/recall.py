@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from capacity.checks import require_integer
 from capacity.cli.help import ANALYSIS, COMPUTE, MODEL, OUTPUT
 from capacity.cli.output import (
     FormatOption,
@@ -15,20 +16,24 @@ from capacity.cli.output import (
     new_folder,
     print_json,
     require_table,
+    seed_option,
     write_table,
 )
-from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.cli.selecting import ALL, Chosen, load_chosen_with_all, selection_json, with_selection
 from capacity.cli.sources.files import Files, one_or_several
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.visible import visible
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from capacity.recall.result import Recall
 
 EXAMPLES = (
     "capacity recall language-model examples/figure-1.ttl --templates templates.toml",
     "capacity recall language-model examples/figure-1.ttl --answers best --out answers.csv",
+    "capacity recall language-model examples/figure-1.ttl --random-parts 20",
 )
 
 
@@ -91,6 +96,15 @@ def recall(
             rich_help_panel=ANALYSIS,
         ),
     ] = "one_token",
+    random_parts: Annotated[
+        int,
+        typer.Option(
+            help="Compare what is known with this number of random parts of the facts of the same "
+            "size: the rank, the description length and the dimension. By default with none.",
+            rich_help_panel=ANALYSIS,
+        ),
+    ] = 0,
+    seed: Annotated[int, seed_option(ANALYSIS)] = 0,
     batch_size: Annotated[
         int,
         typer.Option(help="Number of sentences that are run together.", rich_help_panel=COMPUTE),
@@ -114,21 +128,20 @@ def recall(
 ) -> None:
     """Measure which facts a pretrained language model knows."""
     require_packages("Asking a model", (*LAYERS, "transformers"), "transformers")
-    from capacity.database.io.readers import load
     from capacity.recall.asking import recall as asked
     from capacity.transformer.activations.models.pretrained import load_pretrained
 
     if out is not None:
         # before the work, which would be lost
         require_table(out, "--out")
+    if random_parts:
+        # before the work, too
+        require_integer("--random-parts", random_parts, least=2)
     given = one_or_several(files)
     # a pair with several objects has several right answers
     policy = multi or "keep"
-    db = load_chosen(given, chosen, format=format, multi=policy)
     # labels may be among the facts that aren't selected
-    whole = (
-        db if db.selected is None else load(given, format=format, multi="keep", **chosen.reading)
-    )
+    db, whole = load_chosen_with_all(given, chosen, format=format, multi=policy)
     with spinner(f"reading {model_folder.name}"):
         model, tokenizer = load_pretrained(model_folder, head=True)
     found = asked(
@@ -145,26 +158,37 @@ def recall(
         batch_size=batch_size,
         keep=keep,
     )
+    known = found.known()
+    beside = None
+    if random_parts and known.n_facts:
+        from capacity.recall.chance.random_parts import beside_random_parts
+
+        beside = beside_random_parts(known, found.facts, draws=random_parts, seed=seed)
     made = "" if out is None else new_folder(out)
     if out is not None:
         write_table(found.table, out)
     if as_json:
-        _print_json(found, selection_json(db, chosen))
+        _print_json(found, beside, selection_json(db, chosen))
         return
     _print(found, model_folder.name)
+    if random_parts:
+        _print_beside(beside, random_parts)
     if out is not None:
         print(visible(f"table: {out}{made}"))
 
 
-def _print_json(found: Recall, selection: object) -> None:
-    rows, predicates = (
-        table.astype(object).where(table.notna(), None).to_dict("records")
-        for table in (found.table, found.by_predicate())
+def _print_json(found: Recall, beside: pd.DataFrame | None, selection: object) -> None:
+    rows, predicates, random_parts = (
+        table
+        if table is None
+        else table.astype(object).where(table.notna(), None).to_dict("records")
+        for table in (found.table, found.by_predicate(), beside)
     )
     print_json({"model": found.model, "method": found.method, "notes": list(found.notes),
                 "continuations": found.n_continuations, "scored": found.n_scored,
                 "facts": found.facts.n_facts, "known": len(found.known()),
-                "predicates": predicates, "rows": rows, "selection": selection})  # fmt: skip
+                "predicates": predicates, "random_parts": random_parts, "rows": rows,
+                "selection": selection})  # fmt: skip
 
 
 def _print(found: Recall, name: str) -> None:
@@ -178,3 +202,14 @@ def _print(found: Recall, name: str) -> None:
           "(known_best: one, known_worst: all)")  # fmt: skip
     for note in found.notes:
         print(visible(note))
+
+
+def _print_beside(beside: pd.DataFrame | None, draws: int) -> None:
+    if beside is None:
+        print("nothing is known, and there are no random parts of that size")
+        return
+    print(f"beside {draws} random parts of the same size, matched by the frequency of their "
+          "answers, by predicate alone, or not")  # fmt: skip
+    print(beside.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
+    print("low and high: ends of the interval of 95 % of the random parts; n_open: facts that a "
+          "random part can do without")  # fmt: skip

@@ -83,7 +83,7 @@ def report(
     seed: Annotated[int, seed_option(SEARCH)] = 0,
     as_json: Json = False,
 ) -> None:
-    """Write a page to send to a colleague: about facts, a sweep, or a pretrained model.
+    """Write a page to send to a colleague: about facts, a sweep, a model, or what it knows.
 
     The page is one HTML file that loads nothing.
     """
@@ -97,7 +97,9 @@ def report(
     of_facts = {"format": format, "multi": multi, "effort": effort, **chosen.flags()}
     source = one_or_several(files) if files else None
     for one in files or ():
-        for is_one, what in ((_is_model, "a model"), (_is_sweep, "a sweep")):
+        for is_one, what in (
+            (_is_model, "a model"), (_is_sweep, "a sweep"), (_is_recall, "what a model knows"),
+        ):  # fmt: skip
             if not isinstance(one, Address) and is_one(one):
                 require_alone(files or (), one, what)
     if attention is None and isinstance(source, Path) and _is_model(source):
@@ -107,8 +109,9 @@ def report(
         page, about = _of_model(source, attention, text, part), "model"
     elif source is None:
         raise InvalidArgumentError(
-            "A report must be about something: a file of facts, the folder of a sweep, or a model "
-            "by --attention FOLDER --text TEXT. Give one of them."
+            "A report must be about something: a file of facts, the folder of a sweep, a table of "
+            "`capacity recall --out`, or a model by --attention FOLDER --text TEXT. Give one of "
+            "them."
         )
     elif text is not None or part is not None:
         name = "--part" if text is None else "--text"
@@ -116,6 +119,9 @@ def report(
     elif isinstance(source, Path) and _is_sweep(source):
         _refuse("a sweep", of_facts)
         page, about = _of_sweep(source, 0.95 if tau is None else tau, seed), "sweep"
+    elif isinstance(source, Path) and _is_recall(source):
+        _refuse("what a model knows", {"tau": tau, **of_facts})
+        page, about = _of_recall(source), "recall"
     else:
         _refuse("facts", {"tau": tau})
         page, about = _of_facts(source, format, multi, chosen, effort or "quick", seed), "facts"
@@ -183,6 +189,20 @@ def _of_sweep(folder: Path, tau: float, seed: int) -> str:
 
     with spinner(f"reading {folder.name}"):
         return sweep_report(folder, tau=tau, seed=seed)
+
+
+def _is_recall(file: Path) -> bool:
+    from capacity.report.recall_page import is_recall_table
+
+    return is_recall_table(file)
+
+
+def _of_recall(file: Path) -> str:
+    require_packages("A report of a model", ("pandas",), "layers")
+    from capacity.report import recall_report
+
+    with spinner(f"reading {file.name}"):
+        return recall_report(file)
 
 
 def _of_facts(

@@ -107,6 +107,27 @@ def load(
     >>> str(db("Astrid", "born_in"))
     'Singapore'
     """
+    return load_with_all(path, multi=multi, **options)[0]
+
+
+def load_with_all(
+    path: Sources, *, multi: MultiPolicy | None = None, **options: Unpack[LoadOptions]
+) -> tuple[Database, Database]:
+    """Read facts as `load` does, and return beside those that are selected all of the file.
+
+    Parameters
+    ----------
+    path, multi, **options
+        As of `load`, with its errors.
+
+    Returns
+    -------
+    Database
+        What `load` returns.
+    Database
+        All facts that were read, under the policy ``keep``; the first database if nothing is
+        selected.
+    """
     reading, selection = reading_of("load", LoadOptions, options)
     if selection.options():
         with warnings.catch_warnings():
@@ -115,8 +136,9 @@ def load(
                 warnings.simplefilter("ignore", AnnotationWarning)
             every = _read(path, reading, "keep")
         where = os.fspath(path) if isinstance(path, str | os.PathLike) else _name_of(every)
-        return selected_part(every, selection, multi, where)
-    return _read(path, reading, multi)
+        return selected_part(every, selection, multi, where), every
+    found = _read(path, reading, multi)
+    return found, found
 
 
 def _read(path: Sources, reading: Reading, multi: MultiPolicy | None) -> Database:

@@ -24,6 +24,7 @@ from capacity.recall.components.prompts import Prompts
 NEARLY = 0.95
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class HeldTable:
     """Logits that a component writes after the prompts of one predicate by one template.

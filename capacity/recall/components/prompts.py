@@ -19,8 +19,7 @@ from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError
 from capacity.recall.models import kind_of
-from capacity.recall.preparing import prepared
-from capacity.recall.questions import Candidates, Question
+from capacity.recall.questions import Candidates, Question, prepared
 from capacity.recall.sentences import Writer
 from capacity.recall.templates import Template, TemplatesLike
 

@@ -1,0 +1,1 @@
+"""Published probes of knowledge as facts and templates."""

@@ -68,16 +68,15 @@ def test_parts_of_heads_by_source_are_those_of_values_averaged_by_hand() -> None
     norm = captured.steps[-1]
     assert isinstance(norm, Normed)
     table = found.table.query("component == 'head'").set_index(["fact", "layer", "head"])
+    parts = table.to_dict("index")
     for number, layer in enumerate(captured.layers):
         for head in range(2):
             for source, name in ((SUBJECT, "subject"), (PREDICATE, "predicate"), (REST, "rest")):
                 mine = torch.tensor([s == source for s in prompts.sources[k]])
                 z = (layer.pattern[0, head, -1] * mine) @ layer.v[0, head]
                 written = (z @ layer.W_O[head]) * norm.gain / norm.scale[0, -1]
-                row = table.xs((fact, number, head))
-                assert float(row[f"from_{name}"]) == pytest.approx(
-                    float(written @ contrast), abs=1e-6
-                )
+                row = parts[fact, number, head]
+                assert row[f"from_{name}"] == pytest.approx(float(written @ contrast), abs=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +126,8 @@ def test_the_picture_has_the_mean_parts_of_heads_and_feed_forwards(
         assert list(matrix.columns) == ["0", "1", "2", "3", "feed-forward"]
         of = by_hand.by_component().query("predicate == @predicate and component == 'head'")
         best = of.iloc[0]
-        row = matrix.xs(best["layer"])
-        assert float(row[str(best["head"])]) == pytest.approx(float(best["part"]))
+        part = matrix.to_dict("index")[best["layer"]][str(best["head"])]
+        assert part == pytest.approx(float(best["part"]))
         assert matrix.drop(columns="feed-forward").max().max() == pytest.approx(best["part"])
     figure = plot_matrices(matrices, of="part of the logit")
     assert len(figure.axes) >= 2

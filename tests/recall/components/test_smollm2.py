@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-import torch
 
 import capacity
 from capacity import Database
@@ -20,7 +19,6 @@ TEMPLATES = {"capital": "The capital of {subject} is {object}."}
 @cache
 def asked() -> tuple[Any, Any, Database]:
     """The model, and the capitals of the 60 most populous countries."""
-    torch.set_num_threads(2)
     db = capacity.load("examples/countries.ttl")
 
     def column(name: str) -> dict[Any, str]:

@@ -3,7 +3,8 @@
     make peers
 
 makes an environment of its own, build/peers, with both of them, and writes
-benchmarks/results/peers.json. The model is a GPT-2 of four layers with random weights.
+benchmarks/results/peers.json. The model is a GPT-2 of four layers with random weights. What parts
+of models contribute to logits is compared for three families (benchmarks/peer_components.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 import torch
+from peer_components import FAMILIES, compared
 from record import medians, write
 from torch import Tensor
 
@@ -127,6 +129,10 @@ def main() -> None:
             with torch.no_grad():
                 rows.append({"peer": f"{name} {version(name)}", "n": n, **run(gpt2(), tokens)})
             print(json.dumps(rows[-1]), flush=True)
+    for family in FAMILIES:
+        peer = f"transformer-lens {version('transformer-lens')}"
+        rows.append({"peer": peer, "family": family, **compared(family, lens_of)})
+        print(json.dumps(rows[-1]), flush=True)
     write(
         "peers",
         what="activations of capture and of peers: largest differences, CPU seconds, one thread",

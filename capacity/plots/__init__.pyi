@@ -4,6 +4,7 @@ from .attention_patterns import plot_attention as plot_attention
 from .circuit_figures import plot_circuits as plot_circuits
 from .circuit_figures import plot_pair as plot_pair
 from .fact_tables import plot_database as plot_database
+from .lens_tables import plot_logit_lens as plot_logit_lens
 from .matrices import Scale as Scale
 from .matrices import draw_matrix as draw_matrix
 from .matrices import plot_matrices as plot_matrices

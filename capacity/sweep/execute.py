@@ -17,6 +17,7 @@ from capacity.layer.engines.registry import Device, resolve_device
 from capacity.progress import Progress
 from capacity.sweep.plan import Plan
 from capacity.sweep.storage.manifest import environment
+from capacity.sweep.workers.ahead import compiled_ahead
 from capacity.sweep.workers.cluster import on_dask
 from capacity.sweep.workers.pool import Executor, in_this_process, processes
 
@@ -131,6 +132,8 @@ def run_sweep(
             from capacity.sweep.grammar.plan_file import read_plan
 
             plan = read_plan(plan)
+        if early and plan.runs and chosen == "cpu":
+            stack.enter_context(compiled_ahead(plan.runs[0]))
         _load(_LOADED_HERE)
         from capacity.sweep.driver import Driver
         from capacity.sweep.storage.store import Store

@@ -40,8 +40,8 @@ from .identifiability.witness import Witness as Witness
 from .identifiability.witness import alternative_attention as alternative_attention
 from .identifiability.witness import find_witness as find_witness
 from .identifiability.witness import query_key_weights as query_key_weights
-from .patterns.head_scores import ScoredRows as ScoredRows
-from .patterns.head_scores import head_scores as head_scores
+from .patterns.kinds_of_heads import ScoredRows as ScoredRows
+from .patterns.kinds_of_heads import head_scores as head_scores
 from .patterns.rollout import attention_rollout as attention_rollout
 from .residual.additive_decomposition import AdditiveDecomposition as AdditiveDecomposition
 from .residual.additive_decomposition import LayerTerms as LayerTerms
@@ -53,9 +53,9 @@ from .residual.additive_decomposition import terms_by_layer as terms_by_layer
 from .residual.feed_forward import Moments as Moments
 from .residual.feed_forward import feed_forward_moments as feed_forward_moments
 from .residual.feed_forward import feed_forward_r2 as feed_forward_r2
-from .residual.logit_attribution import LogitAttribution as LogitAttribution
-from .residual.logit_attribution import logit_attribution as logit_attribution
-from .residual.logit_lens import logit_lens as logit_lens
+from .residual.lens import logit_lens as logit_lens
+from .residual.logit_shares import LogitAttribution as LogitAttribution
+from .residual.logit_shares import logit_attribution as logit_attribution
 from .residual.partial_sums import output_head as output_head
 from .residual.partial_sums import partial_sum_accuracy as partial_sum_accuracy
 from .table import attention_table as attention_table

@@ -19,6 +19,7 @@ from capacity.plots import (
     plot_attention,
     plot_circuits,
     plot_database,
+    plot_logit_lens,
     plot_matrices,
     plot_pair,
     plot_training,
@@ -29,6 +30,8 @@ from tests.oracles import figure_1
 RUNS = pd.DataFrame({"layer_rank_bound": [4, 8], "database_rank_bound": 10, "status": "completed",
                      "accuracy_p95": [0.5, 1.0]})  # fmt: skip
 PATTERN = pd.DataFrame([[1.0, 0.0], [0.3, 0.7]], index=["a", "b"], columns=["a", "b"])
+LENS = pd.DataFrame({"sentence": 0, "stage": [0, 0, 1, 1], "position": [0, 1, 0, 1],
+                     "token": [4, 5, 5, 4], "probability": [0.2, 0.9, 0.5, 0.4]})  # fmt: skip
 TRAINING = Training("memorised", 2, 0.1, "fused", History((0, 1), (2.3, 0.9), (0.0, 0.5)))
 DB = figure_1()
 LAYER = AttentionLayer(LayerConfig(4, 2), DB.n_tokens, seed=1)
@@ -36,6 +39,7 @@ ONE_PANEL: dict[str, Callable[..., Figure]] = {
     "grid": lambda **options: plot_accuracy_grid(RUNS, **options),
     "attention": lambda **options: plot_attention({"head 0": PATTERN}, **options),
     "matrices": lambda **options: plot_matrices({"head 0": PATTERN}, **options),
+    "lens": lambda **options: plot_logit_lens(LENS, ["a", "b"], str, **options),
 }
 SIZED = {
     **ONE_PANEL,

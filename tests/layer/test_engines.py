@@ -35,7 +35,7 @@ from capacity.layer.engines.blocked import engine as blocked
 from capacity.layer.engines.blocked.backend import GPU
 from capacity.layer.engines.blocked.cpu import CPU
 from capacity.layer.engines.engine import Workload, loaded
-from capacity.layer.engines.fused import kernels, packing
+from capacity.layer.engines.fused import FUSED, kernels, packing
 from capacity.layer.engines.fused.kernels import Kernel
 from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.simd import ROW
@@ -565,6 +565,24 @@ def test_another_process_finds_the_compiled_code_and_knows_so_beforehand(tmp_pat
     assert warm[0] < 1
     assert "compiling the fused engine for any d_model in float32" in said[0].stderr
     assert not said[1].stderr
+
+
+@pytest.mark.slow
+def test_what_is_compiled_ahead_is_what_workers_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    work = Workload(LayerConfig(1, 1, 1, 1), Recipe(), n_triples=3, n_tokens=4)
+    arguments = FUSED.ahead(work)
+    assert arguments is not None
+    subprocess.run([sys.executable, *arguments], check=True)
+    assert FUSED.ahead(work) is None
+    # the other kernel is another file
+    assert FUSED.ahead(replace(work, recipe=Recipe(batch_size=2))) is not None
+    done = subprocess.run(
+        [sys.executable, "-c", _IN_ANOTHER_PROCESS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[1] == "1 0"
 
 
 def test_many_tasks_are_checked_before_anything_is_trained() -> None:

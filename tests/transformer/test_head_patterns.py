@@ -19,7 +19,7 @@ from tests.tiers import examples
 from tests.transformer.tiny_models import build, inputs_of
 
 F64 = torch.float64
-few = settings(deadline=None, max_examples=examples(25))
+few = settings(deadline=None, max_examples=examples(10))
 
 
 def cache_of(batch: int, heads: int, n: int, seed: int, *, layers: int = 2) -> Any:
@@ -46,7 +46,7 @@ def by_loops(pattern: Tensor, tokens: list[int], kind: str, *, everywhere: bool)
     return float(np.mean(weights)) if weights else math.nan
 
 
-@given(n=st.integers(1, 8), seed=st.integers(0, 10_000), everywhere=st.booleans(),
+@given(n=st.integers(1, 7), seed=st.integers(0, 10_000), everywhere=st.booleans(),
        kinds=st.integers(1, 5))  # fmt: skip
 @few
 def test_scores_are_averages_over_tokens(n: int, seed: int, everywhere: bool, kinds: int) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.transformer import capture, logit_lens
-from tests.transformer.test_logit_attribution import F64, FOR_EACH, lm
+from tests.transformer.test_logit_attribution import DECODERS, F64, lm
 from tests.transformer.tiny_models import build, inputs_of
 
 # heads that aren't affine, after norms that are a part of the layers
@@ -39,9 +39,9 @@ def compare(model: Any, inputs: dict[str, Tensor]) -> None:
     real = captured.mask
     config = model.config.get_text_config()
     n_layers = config.num_hidden_layers
+    table = logit_lens(model, captured, top=3)
     for stage in range(n_layers + 1):
         expected = of_stage(model, inputs, stage, n_layers)[real]
-        table = logit_lens(model, captured, top=3)
         rows = table[table["stage"] == stage]
         assert rows["position"].tolist() == real.nonzero()[:, 1].repeat_interleave(3).tolist()
         best = expected.topk(3)
@@ -54,7 +54,14 @@ def compare(model: Any, inputs: dict[str, Tensor]) -> None:
         assert rows["rank"].tolist() == [1, 2, 3] * int(real.sum())
 
 
-@pytest.mark.parametrize("name", [x for x in FOR_EACH if "LongCat-Flash" not in str(x)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("GPT-2", "Gemma 2") else pytest.param(name, marks=pytest.mark.slow)
+        for name in DECODERS
+        if name != "LongCat-Flash"
+    ],
+)
 def test_a_stage_predicts_what_the_model_without_later_layers_does(name: str) -> None:
     inputs = inputs_of("Llama", F64)
     inputs["attention_mask"] = torch.tensor([[1] * 9, [1] * 6 + [0] * 3])
@@ -117,15 +124,16 @@ def test_the_model_is_left_as_it_was() -> None:
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [({"tokens": 60}, "`tokens` must be at most 59"), ({"top": 0}, "`top`"),
-     ({"tokens": [1]}, "one for each of 2 sentences; got 1"), ({"positions": -1}, "`positions`")],
-)  # fmt: skip
-def test_tokens_and_positions_that_there_are_not_are_refused(change: Any, said: str) -> None:
+def test_tokens_and_positions_that_there_are_not_are_refused() -> None:
     model, tokens = lm("Llama"), inputs_of("Llama", F64)["input_ids"]
-    with pytest.raises(CapacityError, match=said):
-        logit_lens(model, capture(model, tokens), **change)
+    captured = capture(model, tokens)
+    cases: list[tuple[Any, str]] = [
+        ({"tokens": 60}, "`tokens` must be at most 59"), ({"top": 0}, "`top`"),
+        ({"tokens": [1]}, "one for each of 2 sentences; got 1"), ({"positions": -1}, "`positions`"),
+    ]  # fmt: skip
+    for change, said in cases:
+        with pytest.raises(CapacityError, match=said):
+            logit_lens(model, captured, **change)
 
 
 def test_models_without_a_head_and_other_models_are_refused() -> None:

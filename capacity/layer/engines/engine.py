@@ -160,6 +160,11 @@ def no_start(_works: Iterable[Workload]) -> float:
     return 0.0
 
 
+def nothing_ahead(_work: Workload) -> None:
+    """Return None: an engine that compiles nothing, or whose code is on disk."""
+    return None
+
+
 @briefly_shown
 @dataclass(frozen=True)
 class Engine:
@@ -188,6 +193,10 @@ class Engine:
         Estimates the seconds that pass once in a process, before the first of its workloads:
         compiling or loading kernels, and importing libraries that no other engine needs. Importing
         torch isn't part of it (`start_seconds`). Kernels kept by an earlier process cost little.
+    ahead : callable
+        Returns the arguments of a process of Python, such as ``["-m", "package.module"]``, that
+        compiles and keeps what a given `Workload` needs; None if nothing has to be compiled. A
+        sweep in several processes runs it while they start. It must return at once.
     priority : int, optional
         'auto' takes the engine of the highest priority among those that can train the workload,
         and never one without a priority.
@@ -212,6 +221,7 @@ class Engine:
     run: Run | str
     cost: Callable[[Workload], float]
     start: Callable[[Iterable[Workload]], float] = no_start
+    ahead: Callable[[Workload], list[str] | None] = nothing_ahead
     priority: int | None = None
     run_weights: RunWeights | str | None = None
     run_many: RunMany | str | None = None

@@ -154,7 +154,7 @@ def _written(
     import numpy as np
 
     from capacity.recall.components.logits import gradients, runs_of
-    from capacity.transformer.residual.logit_attribution import carried_back
+    from capacity.transformer.residual.logit_shares import carried_back
 
     tables: dict[str, Any] = {}
     shape, n_done = None, 0

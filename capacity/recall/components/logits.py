@@ -29,7 +29,7 @@ from capacity.recall.components.prompts import SOURCES, Prompts
 from capacity.transformer.activations.capturing import capture
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
 from capacity.transformer.residual.affine_head import AffineHead, affine_head, logits_before_cap
-from capacity.transformer.residual.logit_attribution import carried_back
+from capacity.transformer.residual.logit_shares import carried_back
 
 MOST_BYTES = 2**32
 # rounding of the sum, in units of the dtype's epsilon and the sum of absolute parts

@@ -67,6 +67,7 @@ def ablated(
 
     Examples
     --------
+    >>> import torch
     >>> from transformers import GPT2Config, GPT2LMHeadModel
     >>> sizes = GPT2Config(n_embd=16, n_layer=2, n_head=4, vocab_size=50)
     >>> model, tokens = GPT2LMHeadModel(sizes).eval(), torch.tensor([[2, 7, 11, 3]])

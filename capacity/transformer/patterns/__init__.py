@@ -1,1 +1,1 @@
-"""What patterns of attention show by themselves: kinds of heads, and rollout over layers."""
+"""Patterns of attention by themselves: kinds of heads, and rollout over layers."""

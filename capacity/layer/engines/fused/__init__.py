@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
+from capacity.kept_code import is_kept
 from capacity.layer.engines.engine import Engine, StepCost, Workload, why_not_plain
 from capacity.layer.engines.simd import ROW
 
@@ -20,6 +22,13 @@ def _start(works: Iterable[Workload]) -> float:
     from capacity.layer.engines.fused.kernels import start_seconds
 
     return start_seconds(works)
+
+
+def _ahead(work: Workload) -> list[str] | None:
+    kind, function = ("batches", "train_batches") if work.n_steps > 1 else ("full", "train_epochs")
+    if is_kept(Path(__file__).with_name("epochs.py"), function):
+        return None
+    return ["-m", f"{__name__}.ahead", kind, work.dtype]
 
 
 # of a run, by the kernel of its own d_model
@@ -40,6 +49,7 @@ FUSED = Engine(
     run_weights=f"{__name__}.engine:run_weights",
     cost=COST,
     start=_start,
+    ahead=_ahead,
     # faster than the blocked engine wherever it can be used (benchmarks/large_layers.py)
     priority=2,
 )

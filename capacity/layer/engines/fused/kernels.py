@@ -97,12 +97,25 @@ def kernel_for(kind: str, work: Workload) -> Kernel:
         _load(own)
         return own
     widest = own._replace(dims=ROW)
-    if own == widest or _pays(own, work):
-        with claimed(own.function, "-".join(map(str, own)), wait=own == widest) as is_mine:
-            if is_mine:
-                _load(own)
-                return own
+    if (own == widest or _pays(own, work)) and load_claimed(own, wait=own == widest):
+        return own
     return widest if widest.is_loaded else kernel_for(kind, _widest(work))
+
+
+def load_claimed(kernel: Kernel, *, wait: bool) -> bool:
+    """Load or compile a kernel; return False if another process compiles it now.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    wait : bool
+        Whether to wait for the other process, and load what it has kept.
+    """
+    with claimed(kernel.function, "-".join(map(str, kernel)), wait=wait) as is_mine:
+        if is_mine:
+            _load(kernel)
+        return is_mine
 
 
 def start_seconds(works: Iterable[Workload]) -> float:

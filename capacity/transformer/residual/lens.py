@@ -92,7 +92,7 @@ def logit_lens(
     """
     model = unwrapped(model)
     require_captured_of(model, captured)
-    streams = list(captured.streams())
+    streams = torch.stack(list(captured.streams()))
     sentences, at = _places(captured, positions)
     head = output_head(model)
     read = _reading(model)
@@ -101,16 +101,24 @@ def logit_lens(
         d_vocab = head(streams[-1][sentences[:1], at[:1]]).shape[-1]
         tokens = one_for_each("tokens", tokens, captured.mask, d_vocab)[sentences]
     top = require_integer("top", top)
+    # the model runs once for each of these parts: stages are read together
     columns: list[tuple[Tensor, ...]] = []
-    for stage, stream in enumerate(streams):
-        of = head if stage == len(streams) - 1 else read
-        for rows in torch.arange(len(at), device=at.device).split(_ROWS):
-            logits = of(stream[sentences[rows], at[rows]])
-            found = _found(logits, None if tokens is None else tokens[rows], top)
+    for of, stages in ((read, range(len(streams) - 1)), (head, [len(streams) - 1])):
+        every = torch.tensor(stages, device=at.device)
+        for stage, place in zip(*_pairs(every, len(at)), strict=True):
+            sentence, position = sentences[place], at[place]
+            logits = of(streams[stage, sentence, position])
+            found = _found(logits, None if tokens is None else tokens[place], top)
             k = found[0].shape[1]
-            place = (torch.full_like(rows, stage), sentences[rows], at[rows])
-            columns.append((*(x[:, None].expand(-1, k) for x in place), *found))
+            wide = (x[:, None].expand(-1, k) for x in (stage, sentence, position))
+            columns.append((*wide, *found))
     return _table(columns)
+
+
+def _pairs(stages: Tensor, n: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """All pairs of a stage and one of n places, in parts whose logits fit into memory."""
+    places = torch.arange(n, device=stages.device).repeat(len(stages))
+    return stages.repeat_interleave(n).split(_ROWS), places.split(_ROWS)
 
 
 def _places(captured: ActivationCache, given: Any) -> tuple[Tensor, Tensor]:

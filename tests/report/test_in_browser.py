@@ -16,14 +16,21 @@ import torch
 from capacity.database import Database, load
 from capacity.database.describing.dataset import describe
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.report import attention_report, database_report, sweep_page, sweep_report
+from capacity.report import (
+    attention_report,
+    database_report,
+    recall_report,
+    sweep_page,
+    sweep_report,
+)
 from tests.browser import MEASURE, chromium
 from tests.oracles import EXAMPLES
+from tests.recall.test_result import by_hand
 from tests.report.test_database_page import ALGEBRA, HOSTILE
 
 pytestmark = pytest.mark.slow
 
-KINDS = ("facts", "hostile", "sweep", "attention")
+KINDS = ("facts", "hostile", "sweep", "attention", "recall")
 WIDTHS = (400, 1600)
 
 
@@ -48,6 +55,7 @@ def pages(
         "facts": database_report(load(EXAMPLES / "figure-1.ttl")),
         "hostile": database_report(Database.from_triples(rows, multi="keep")),
         "sweep": of_sweep,
+        "recall": recall_report(by_hand().table.assign(subject=HOSTILE, template="w" * 3000)),
         "attention": attention_report(layer.capture(torch.arange(9)[None]), [HOSTILE[:20]] * 9),
     }
     paths = {name: folder / f"{name}.html" for name in written}

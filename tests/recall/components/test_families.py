@@ -19,7 +19,7 @@ from tests.transformer.tiny_models import build
 
 # a norm before each sum and a cap, experts and sinks, gates, Mamba, no attention in some layers
 FAMILIES = ("Phi", "Gemma 2", "GPT-OSS", "Qwen3-Next", "Jamba", "Granite", "Gemma 4")
-QUICK = ("Gemma 2", "GPT-OSS")
+QUICK = ("GPT-OSS",)
 MARKED = [pytest.param(f, marks=[] if f in QUICK else pytest.mark.slow) for f in FAMILIES]
 
 

@@ -10,12 +10,12 @@ from .components.ablation import ablation_test as ablation_test
 from .components.attribution import Contrast as Contrast
 from .components.attribution import FactAttribution as FactAttribution
 from .components.attribution import fact_attribution as fact_attribution
-from .components.head_table import Writes as Writes
-from .components.head_table import head_table as head_table
 from .components.held import HeldTable as HeldTable
 from .components.held import HeldTables as HeldTables
-from .components.mean_attention import MeanAttention as MeanAttention
-from .components.mean_attention import mean_attention as mean_attention
+from .components.without_queries import MeanAttention as MeanAttention
+from .components.without_queries import mean_attention as mean_attention
+from .components.written_tables import Writes as Writes
+from .components.written_tables import head_table as head_table
 from .masked import PseudoLikelihood as PseudoLikelihood
 from .probes.frames import Probe as Probe
 from .probes.frames import from_bear as from_bear

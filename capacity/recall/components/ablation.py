@@ -176,9 +176,11 @@ def ablation_test(
     with needed_by("ablation_test"):
         from capacity.recall.components.replaced import Outputs, facts_right, like_random
         from capacity.transformer.activations.ablation import chosen_heads
+        from capacity.transformer.activations.models.families import unwrapped
         from capacity.transformer.activations.models.pretrained import quietly
     how = Asking(templates, candidates, labels, language, label_predicates)
     _, groups, notes = prompts_of(model, tokenizer, db, how, caller="ablation_test")
+    model = unwrapped(model)
     given = None if heads is None else _in_order(heads, chosen_heads)
     first = _first_half(groups, rng)
     total, n_done = 1 + len(numbers) * (n_random + 1), 0

@@ -290,9 +290,11 @@ def fact_attribution(
     batch_size = require_integer("batch_size", batch_size, most=2**12)
     with needed_by("fact_attribution"):
         from capacity.recall.components.logits import component_logits
+        from capacity.transformer.activations.models.families import unwrapped
         from capacity.transformer.activations.models.pretrained import quietly
     how = Asking(templates, candidates, labels, language, label_predicates)
     facts, groups, notes = prompts_of(model, tokenizer, db, how, caller="fact_attribution")
+    model = unwrapped(model)
     tables: list[pd.DataFrame] = []
     sums: list[pd.DataFrame] = []
     off, n_done = 0.0, 0

@@ -125,9 +125,11 @@ def mean_attention(
     with needed_by("mean_attention"):
         from capacity.recall.components.patterns import Patterns
         from capacity.recall.components.replaced import facts_right
+        from capacity.transformer.activations.models.families import unwrapped
         from capacity.transformer.activations.models.pretrained import quietly
     how = Asking(templates, candidates, labels, language, label_predicates)
     _, groups, notes = prompts_of(model, tokenizer, db, how, caller="mean_attention")
+    model = unwrapped(model)
     rows: list[dict[str, Any]] = []
     with quietly(), asked(model), bar() as shown:
         report = progress or shown

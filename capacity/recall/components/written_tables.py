@@ -120,9 +120,11 @@ def head_table(
     with needed_by("head_table"):
         import torch
 
+        from capacity.transformer.activations.models.families import unwrapped
         from capacity.transformer.activations.models.pretrained import quietly
     how = Asking(templates, candidates, labels, language, label_predicates)
     facts, groups, notes = prompts_of(model, tokenizer, db, how, caller="head_table")
+    model = unwrapped(model)
     total, n_done = sum(len(one.ids) for one in groups), 0
     tables: list[HeldTable] = []
     shape: LayerConfig | None = None

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from capacity import Database
-from capacity.errors import CapacityError, InvalidArgumentError
+from capacity.errors import CapacityError, InvalidArgumentError, PrecisionWarning
 from capacity.plots import plot_matrices
 from capacity.recall import FactAttribution, fact_attribution
 from capacity.recall.components.places import nearest_places, places_of
@@ -225,3 +225,13 @@ def test_candidates_that_begin_with_one_token_are_refused() -> None:
                                                                   "Guinea-Bissau")])  # fmt: skip
     with pytest.raises(InvalidArgumentError, match="must begin with several tokens"):
         fact_attribution(model, tokenizer, db, {"borders": "{subject} borders {object}."})
+
+
+def test_a_model_in_half_precision_is_copied_to_float32() -> None:
+    model, tokenizer = tiny.llama()
+    exact = fact_attribution(model.float(), tokenizer, tiny.facts(), TEMPLATES)
+    with pytest.warns(PrecisionWarning):
+        found = fact_attribution(model.bfloat16(), tokenizer, tiny.facts(), TEMPLATES)
+    assert next(model.parameters()).dtype == torch.bfloat16
+    # weights of 8 bits
+    np.testing.assert_allclose(found.table["part"], exact.table["part"], atol=0.2)

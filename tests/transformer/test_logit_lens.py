@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from capacity.errors import CapacityError, InvalidArgumentError
-from capacity.transformer import capture, logit_lens
+from capacity.transformer import capture, logit_attribution, logit_lens
 from tests.transformer.test_logit_attribution import DECODERS, F64, lm
-from tests.transformer.tiny_models import build, inputs_of
+from tests.transformer.tiny_models import GROUPED, GROUPS, TEXT, TWO, build, inputs_of
 
 # heads that aren't affine, after norms that are a part of the layers
 MASKED = ("BERT", "ALBERT", "RoBERTa", "DistilBERT", "ELECTRA", "ModernBERT", "RoCBert")
@@ -86,6 +86,36 @@ def test_norms_in_the_layers_and_heads_of_several_layers_are_the_models_own(name
         assert lens[lens["stage"] == stage]["token"].tolist() == expected.tolist()
 
 
+OTHERS: dict[str, dict[str, Any]] = {
+    # a factor of logits, a cap of 15, streams in rows of one token, a decoder in a wrapper
+    "CohereForCausalLM": {**GROUPED, "logit_scale": 0.3},
+    "NanoChatForCausalLM": {**GROUPS, "final_logit_softcapping": 15.0},
+    "GPTBigCodeForCausalLM": {"n_embd": 32, "n_layer": 2, "n_head": 4, **TEXT},
+    "BartForCausalLM": {**TWO, "is_encoder_decoder": False},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_heads_of_other_families_are_read_as_they_are(name: str) -> None:
+    import transformers
+
+    torch.manual_seed(0)
+    kind: Any = getattr(transformers, name)
+    model = kind(kind.config_class(**OTHERS[name])).double().eval()
+    tokens = inputs_of("Llama", F64)["input_ids"]
+    captured = capture(model, tokens)
+    lens, found = logit_lens(model, captured), logit_attribution(model, captured, 5)
+    with torch.no_grad():
+        logits = model(tokens).logits.double()
+    last = lens[lens["stage"] == lens["stage"].max()]
+    assert last["token"].tolist() == logits.argmax(-1).flatten().tolist()
+    assert found.softcap == OTHERS[name].get("final_logit_softcapping")
+    expected = logits[:, -1, 5]
+    expected = expected if found.softcap is None else 15 * (expected / 15).atanh()
+    assert torch.allclose(found.logits.double(), expected, atol=1e-6)
+
+
 def test_one_token_is_ranked_at_every_stage() -> None:
     model, inputs = lm("Gemma 2"), inputs_of("Llama", F64)
     captured = capture(model, inputs)
@@ -141,7 +171,7 @@ def test_models_without_a_head_and_other_models_are_refused() -> None:
     captured = capture(body, tokens)
     with pytest.raises(InvalidArgumentError, match="Load it with its head"):
         logit_lens(body, captured)
-    with pytest.raises(InvalidArgumentError, match="got activations of a LlamaModel"):
+    with pytest.raises(InvalidArgumentError, match="got those of a LlamaModel"):
         logit_lens(lm("GPT-2"), captured)
     model = lm("Llama")
     some = capture(model, tokens, layers=[0])

@@ -208,6 +208,16 @@ def test_what_a_source_does_not_have_is_refused(change: Any, said: str) -> None:
         pass
 
 
+def test_a_source_is_the_activations_of_the_same_model() -> None:
+    other = capture(build("Llama", F64), TOKENS)
+    for source, said in (
+        (other, "a GPT2LMHeadModel; got those of a LlamaModel"),
+        (TOKENS, "`source` of `patched` must be an ActivationCache"),
+    ):
+        with pytest.raises(CapacityError, match=said), patched(gpt2(), source, layers=[0]):  # type: ignore[arg-type]
+            pass
+
+
 def test_sentences_of_another_shape_and_generation_are_refused() -> None:
     model = gpt2()
     source = capture(model, OTHER)

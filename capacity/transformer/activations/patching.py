@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-from capacity.checks import require_integer
-from capacity.errors import InvalidArgumentError
+from capacity.checks import require_integer, shown
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.transformer.activations.ablation import chosen_heads
 from capacity.transformer.activations.editing import Edits, Instead, edited
 from capacity.transformer.activations.models.families import Part
@@ -63,8 +63,10 @@ def patched(
     Raises
     ------
     InvalidArgumentError
-        If nothing is to be replaced; if the source has no such layer, head or token; if the model
-        reads sentences of another shape.
+        If nothing is to be replaced; if the source is of another model, or has no such layer, head
+        or token; if the model reads sentences of another shape.
+    InvalidTypeError
+        If the source isn't an `ActivationCache`.
 
     Examples
     --------
@@ -83,6 +85,12 @@ def patched(
         raise InvalidArgumentError(
             f"`part` must be 'encoder', or omitted for a model of one stack; got {part!r}."
         )
+    if not isinstance(source, ActivationCache):
+        raise InvalidTypeError(
+            "`source` of `patched` must be an ActivationCache, as `capture` returns; got "
+            f"{shown(source)}."
+        )
+    source.require_source(model)
     n = source.mask.shape[1]
     at = None if positions is None else _positions(positions, n)
     edits = Edits(_of_heads(source, heads), _of_streams(source, layers), at)

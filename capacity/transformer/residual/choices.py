@@ -1,4 +1,4 @@
-"""Tokens and positions that are asked about, one for each sentence, and the model they are of."""
+"""Tokens and positions that are asked about, one for each sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from capacity.checks import require_integer
 from capacity.errors import InvalidArgumentError
@@ -58,26 +58,10 @@ def positions_of(captured: ActivationCache, given: Any) -> Tensor:
         # with padding on either side
         return mask.shape[1] - 1 - mask.flip(1).long().argmax(1)
     at = one_for_each("positions", given, mask, mask.shape[1])
-    padding = (~mask[torch.arange(len(at)), at]).nonzero().flatten().tolist()
+    padding = (~mask[torch.arange(len(at), device=at.device), at]).nonzero().flatten().tolist()
     if padding:
         raise InvalidArgumentError(
             f"`positions` must be those of tokens; {int(at[padding[0]])} is padding in sentence "
             f"{padding[0]} (counted from 0)."
         )
     return at
-
-
-def require_captured_of(model: nn.Module, captured: ActivationCache) -> None:
-    """Refuse activations of a model of another class.
-
-    Raises
-    ------
-    InvalidArgumentError
-        With both classes.
-    """
-    names = [type(one).__name__ for one in (model, getattr(model, "base_model", model))]
-    if captured.source not in names:
-        raise InvalidArgumentError(
-            f"`captured` must be of the model that is asked, a {names[0]}; got activations of a "
-            f"{captured.source}. Capture the same model."
-        )

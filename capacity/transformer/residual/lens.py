@@ -2,16 +2,15 @@
 
 The stream after any layer is read as if it were the last (nostalgebraist 2020, "interpreting GPT:
 the logit lens"): by the norm that follows the last layer, if there is one, with the scale of this
-stream, and by the output head. Both are the model's own code. It runs on one token, and what the
-last layer returns is replaced by the streams that are to be read.
+stream, and by the output head. Both are the model's own code, which runs with
+layers that return what they are passed, and the last one the streams that are to be read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,16 +21,15 @@ from torch import Tensor, nn
 from capacity.checks import require_integer
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import shared_change
-from capacity.transformer.activations.following.modules import layers_of
+from capacity.transformer.activations.following.modules import given_tensor, layers_of
 from capacity.transformer.activations.models.families import body_of, unwrapped
 from capacity.transformer.activations.records.cache import ActivationCache, Written
 from capacity.transformer.activations.records.validation import SAME
 from capacity.transformer.residual.choices import (
     one_for_each,
     positions_of,
-    require_captured_of,
 )
-from capacity.transformer.residual.partial_sums import output_head
+from capacity.transformer.residual.partial_sums import output_head, replaced_forwards
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +89,7 @@ def logit_lens(
     True
     """
     model = unwrapped(model)
-    require_captured_of(model, captured)
+    captured.require_source(model)
     streams = torch.stack(list(captured.streams()))
     sentences, at = _places(captured, positions)
     head = output_head(model)
@@ -162,45 +160,41 @@ def _reading(model: nn.Module) -> Callable[[Tensor], Tensor]:
     _, stack = body_of(model, None)
     layers = list(layers_of(stack))
     device = next(model.parameters()).device
-    token = torch.zeros(1, 1, dtype=torch.int64, device=device)
 
-    def run(at: int | None, streams: Tensor | None) -> tuple[Any, int]:
-        with _replaced(layers, at, streams) as calls:
-            with shared_change(model.modules(), "training", value=False):
-                logits = known(input_ids=token, return_dict=True, use_cache=False).logits
-            return logits, len(calls)
+    def run(n: int) -> Tensor:
+        tokens = torch.zeros(n, 1, dtype=torch.int64, device=device)
+        with shared_change(model.modules(), "training", value=False):
+            return known(input_ids=tokens, return_dict=True, use_cache=False).logits
 
-    # some models call a layer more than once
-    _, n_calls = run(None, None)
+    outputs: list[Any] = []
+    with ExitStack() as hooks:
+        for layer in layers:
+            hook = layer.register_forward_hook(lambda _, __, output: outputs.append(output))
+            hooks.callback(hook.remove)
+        run(1)
 
     def read(streams: Tensor) -> Tensor:
-        logits, _ = run(n_calls - 1, streams[None])
-        # some put streams in rows of their own
-        return logits.reshape(len(streams), -1)
+        forwards = dict.fromkeys(layers, _passing(outputs, streams[:, None]))
+        with replaced_forwards(forwards):
+            return run(len(streams)).reshape(len(streams), -1)
 
     return read
 
 
-@contextmanager
-def _replaced(
-    layers: Sequence[nn.Module], at: int | None, streams: Tensor | None
-) -> Iterator[list[nn.Module]]:
-    """Replace what a call of a layer returns, by its number; yield the calls so far."""
-    calls: list[nn.Module] = []
-    thread = get_ident()
+def _passing(outputs: Sequence[Any], last: Tensor) -> Callable[..., Any]:
+    """What layers do in place of their own: return what they get, and the last one other streams.
 
-    def returned(module: nn.Module, _: Any, output: Any) -> Any:
-        if get_ident() != thread:
-            return None
-        calls.append(module)
-        if len(calls) - 1 != at:
-            return None
-        return streams if isinstance(output, Tensor) else (streams, *output[1:])
+    Some models call a layer more than once, and some layers return more than the stream: `outputs`
+    are those of all calls.
+    """
+    left = list(outputs)
 
-    with ExitStack() as hooks:
-        for layer in layers:
-            hooks.callback(layer.register_forward_hook(returned).remove)
-        yield calls
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        output = left.pop(0)
+        stream = given_tensor(args, kwargs) if left else last
+        return stream if isinstance(output, Tensor) else (stream, *output[1:])
+
+    return forward
 
 
 def _require_same_reading(

@@ -38,7 +38,6 @@ from capacity.transformer.residual.affine_head import affine_head, logits_before
 from capacity.transformer.residual.choices import (
     one_for_each,
     positions_of,
-    require_captured_of,
 )
 
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ def logit_attribution(
     True
     """
     model = unwrapped(model)
-    require_captured_of(model, captured)
+    captured.require_source(model)
     at = positions_of(captured, positions)
     sentences = torch.arange(len(at), device=at.device)
     *_, embeddings = captured.streams()

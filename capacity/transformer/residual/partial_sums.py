@@ -7,7 +7,7 @@ tokens to predict are corrupted as in the pretraining of BERT (Devlin et al. 201
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -116,13 +116,8 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
 
 @contextmanager
 def _bodies_that_return(bodies: Sequence[Any], embeddings: Tensor) -> Iterator[list[Any]]:
-    """Replace `forward` of the parts before the head: each call returns the embeddings at once.
-
-    It is an attribute of the instance meanwhile, and as it was afterwards. Yields the parts that
-    have been called.
-    """
+    """Let each call of the parts before the head return embeddings; yield those that are called."""
     were_called: list[Any] = []
-    forwards_before = [vars(body).get("forward") for body in bodies]
 
     def returning_embeddings(body: Any) -> Callable[..., _Last]:
         def forward(*_: Any, **__: Any) -> _Last:
@@ -131,16 +126,30 @@ def _bodies_that_return(bodies: Sequence[Any], embeddings: Tensor) -> Iterator[l
 
         return forward
 
-    for body in bodies:
-        body.forward = returning_embeddings(body)
-    try:
+    with replaced_forwards({body: returning_embeddings(body) for body in bodies}):
         yield were_called
+
+
+@contextmanager
+def replaced_forwards(forwards: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
+    """Replace `forward` of modules: an attribute of the instance, as it was afterwards.
+
+    Parameters
+    ----------
+    forwards : mapping of nn.Module to callable
+        What each module calls in this context.
+    """
+    before = {module: vars(module).get("forward") for module in forwards}
+    for module, forward in forwards.items():
+        module.forward = forward
+    try:
+        yield
     finally:
-        for body, forward in zip(bodies, forwards_before, strict=True):
+        for module, forward in before.items():
             if forward is None:
-                vars(body).pop("forward", None)
+                vars(module).pop("forward", None)
             else:
-                body.forward = forward
+                module.forward = forward
 
 
 def _without_head(model: nn.Module) -> InvalidArgumentError:

@@ -379,6 +379,22 @@ class ActivationCache:
             stream = step.applied_to(stream)
         yield stream if self.last is None else self.last
 
+    def require_source(self, model: nn.Module) -> None:
+        """Refuse a cache of a model of another class.
+
+        Raises
+        ------
+        InvalidArgumentError
+            With both classes.
+        """
+        model = getattr(model, "_orig_mod", model)
+        names = [type(one).__name__ for one in (model, getattr(model, "base_model", model))]
+        if self.source not in names:
+            raise InvalidArgumentError(
+                f"Activations must be of the model that they are used with, a {names[0]}; got "
+                f"those of a {self.source}. Capture the same model."
+            )
+
     def require_steps(self) -> None:
         """Refuse a cache whose residual stream isn't known.
 

@@ -34,8 +34,8 @@ def asked(
     """Ask for facts, among all capitals, by sentences that begin so."""
     names = sorted({term.text for _, _, term in countries.select(predicates=PREDICATE)})
     return recall(
-        *model, facts, {PREDICATE: f"{begin}{TEMPLATE}"}, candidates=names, answers=answers, labels=countries,
-        label_predicates=["col:name"], batch_size=BATCH_SIZE, progress=lambda *_: None,
+        *model, facts, {PREDICATE: f"{begin}{TEMPLATE}"}, candidates=names, answers=answers,
+        labels=countries, label_predicates=["col:name"], batch_size=BATCH_SIZE, progress=lambda *_: None,
     )  # fmt: skip
 
 

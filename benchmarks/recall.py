@@ -28,22 +28,14 @@ TEMPLATE = "The capital of {subject} is {object}."
 PREDICATE = "col:capital"
 
 
-<<<<<<< HEAD
-def asked(model: tuple[Any, Any], facts: Database, countries: Database, answers: Any) -> Recall:
-    """Ask for facts, among all capitals."""
-    names = sorted({term.text for _, _, term in countries.select(predicates=PREDICATE)})
-    return recall(
-        *model, facts, {PREDICATE: TEMPLATE}, candidates=names, answers=answers, labels=countries,
-=======
 def asked(
     model: tuple[Any, Any], facts: Database, countries: Database, answers: Any, begin: str = ""
 ) -> Recall:
     """Ask for facts, among all capitals, by sentences that begin so."""
     names = sorted({term.text for _, _, term in countries.select(predicates=PREDICATE)})
     return recall(
-        *model, facts, {PREDICATE: f"{begin}{TEMPLATE}"}, candidates=names, answers=answers, labels=countries,
->>>>>>> recall2
-        label_predicates=["col:name"], batch_size=BATCH_SIZE, progress=lambda *_: None,
+        *model, facts, {PREDICATE: f"{begin}{TEMPLATE}"}, candidates=names, answers=answers,
+        labels=countries, label_predicates=["col:name"], batch_size=BATCH_SIZE, progress=lambda *_: None,
     )  # fmt: skip
 
 
@@ -53,14 +45,7 @@ class Quiz:
     def __init__(self, model: tuple[Any, Any]) -> None:
         from lm_pub_quiz import Evaluator  # pyright: ignore[reportMissingImports]
 
-<<<<<<< HEAD
-        # no token before the text, as the tokenizer adds none
-        self._evaluator = Evaluator.from_model(
-            model[0], model_type="CLM", tokenizer=model[1], ensure_bos_token_added=False
-        )
-=======
         self._evaluator = Evaluator.from_model(model[0], model_type="CLM", tokenizer=model[1])
->>>>>>> recall2
 
     def scores(self, subjects: list[str], objects: list[str]) -> np.ndarray[Any, Any]:
         """Log-likelihoods of whole sentences, one row per subject."""
@@ -95,13 +80,9 @@ def beside(model: tuple[Any, Any], capitals: Database, countries: Database) -> d
     """A part of the subjects, by the peer too."""
     # one of each part of the alphabet
     part = capitals[:: capitals.n_facts // SUBJECTS]
-<<<<<<< HEAD
-    quiz, found = Quiz(model), asked(model, part, countries, "all")
-=======
     # the peer's sentences begin with this token, and ours as the tokenizer begins them
     begin = model[1].bos_token
     quiz, found = Quiz(model), asked(model, part, countries, "all", begin)
->>>>>>> recall2
     name_of = {s.text: o.text for s, _, o in countries.select(predicates="col:name")}
     subjects = [name_of[s.text] for s, _, _ in part]
     objects = sorted({term.text for _, _, term in capitals})
@@ -111,13 +92,8 @@ def beside(model: tuple[Any, Any], capitals: Database, countries: Database) -> d
     wrong = np.array([np.delete(row, i) for row, i in zip(theirs, at, strict=True)])
     seconds = medians(
         {
-<<<<<<< HEAD
-            "all": lambda: asked(model, part, countries, "all"),
-            "best": lambda: asked(model, part, countries, "best"),
-=======
             "all": lambda: asked(model, part, countries, "all", begin),
             "best": lambda: asked(model, part, countries, "best", begin),
->>>>>>> recall2
             "lm-pub-quiz": lambda: quiz.scores(subjects, objects),
         },
         repeats=REPEATS,

@@ -124,3 +124,11 @@ def test_the_extra_that_reads_it_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("capacity.optional.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"gguf, accelerate; install the extra `gguf`"):
         load_pretrained(tmp_path, gguf_file="tiny.gguf")
+
+
+def test_a_folder_with_such_a_file_alone_is_refused_with_what_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
+    with pytest.raises(
+        InvalidArgumentError, match=r"'tiny.gguf', which load_pretrained.*with the extra `gguf`"
+    ):
+        load_pretrained(tmp_path, head=True)

@@ -57,9 +57,16 @@ def check_folder(folder: Path) -> None:
         too large; or if an index of its weights names files outside the folder.
     """
     if not (folder / "config.json").exists():
+        gguf = next(iter(sorted(one.name for one in folder.glob("*.gguf"))), None)
+        todo = "Save the model and its tokenizer there."
+        if gguf is not None:
+            todo = (
+                f"It holds {shown(gguf)}, which load_pretrained(folder, gguf_file=...) reads with "
+                "the extra `gguf`."
+            )
         raise InvalidArgumentError(
             f"{folder} must be a folder that save_pretrained of Hugging Face's transformers wrote; "
-            "it holds no config.json. Save the model and its tokenizer there."
+            f"it holds no config.json. {todo}"
         )
     for path in _entries(folder):
         if path.exists() and not path.is_dir():

@@ -35,7 +35,8 @@ def asked(
     names = sorted({term.text for _, _, term in countries.select(predicates=PREDICATE)})
     return recall(
         *model, facts, {PREDICATE: f"{begin}{TEMPLATE}"}, candidates=names, answers=answers,
-        labels=countries, label_predicates=["col:name"], batch_size=BATCH_SIZE, progress=lambda *_: None,
+        labels=countries, label_predicates=["col:name"], batch_size=BATCH_SIZE,
+        progress=lambda *_: None,
     )  # fmt: skip
 
 

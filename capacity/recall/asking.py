@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from capacity.checks import require_choice, require_integer
-from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
 from capacity.progress import Progress, bar
-from capacity.recall.labels import names_of
 from capacity.recall.models import asked, kind_of
-from capacity.recall.questions import Candidates, questions_of
-from capacity.recall.templates import Template, TemplatesLike, templates_for
+from capacity.recall.questions import Candidates, prepared
+from capacity.recall.templates import Template, TemplatesLike
 
 if TYPE_CHECKING:
     from capacity.recall.continuations import Answered
@@ -153,20 +150,13 @@ def recall(
         from capacity.recall.sentences import Writer
         from capacity.recall.table import Asked, table_of
         from capacity.transformer.activations.models.pretrained import quietly
-    whole = require_triples(db, "recall(model, tokenizer, db)")
-    source = whole if labels is None else require_triples(labels, "recall(..., labels=labels)")
     best_only = require_choice("`answers`", answers, ("all", "best")) == "best"
     require_choice("`pseudo_likelihood`", pseudo_likelihood, ("one_token", "left_to_right"))
     batch_size = require_integer("batch_size", batch_size, most=2**12)
     kind = kind_of(model)
-
-    def named(terms: Iterable[Term]) -> Mapping[Term, str]:
-        return names_of(terms, source, language, label_predicates)
-
-    chosen, notes = templates_for(whole, templates, named)
-    facts = _with_templates(whole, chosen)
-    questions, more = questions_of(facts, chosen, candidates, named)
-    notes += more
+    facts, questions, notes = prepared(
+        db, templates, candidates, labels, language, label_predicates, caller="recall"
+    )
     if getattr(tokenizer, "chat_template", None) is not None:
         notes.append("The tokenizer has a chat template, which isn't applied: sentences are "
                      "passed as they are.")  # fmt: skip
@@ -209,11 +199,6 @@ def recall(
         sum(len(one.scores) for one in found),
         sum(one.n_scored for one in found),
     )
-
-
-def _with_templates(db: Database, templates: Mapping[Term, object]) -> Database:
-    asked_for = np.array([one in templates for one in db.predicates], bool)
-    return db.subset(asked_for[db.triples[:, 1]])
 
 
 def _require_numbers(answered: Answered) -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 from capacity.checks import shown
 from capacity.database.choosing.lookup import position
 from capacity.database.facts import Database
+from capacity.database.given_facts import DatabaseLike
+from capacity.database.required import require_triples
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.recall.templates import Template
+from capacity.recall.labels import names_of
+from capacity.recall.templates import Template, TemplatesLike, templates_for
 
 # objects of the predicate, all objects of the facts, or names and terms, also by predicate
 Candidates: TypeAlias = (
@@ -179,3 +184,63 @@ def _chosen(
             "facts."
         )
     return tuple(sorted(texts))
+
+
+class Prepared(NamedTuple):
+    """Questions about facts.
+
+    Attributes
+    ----------
+    facts : Database
+        The facts that are asked for: those whose predicates have templates.
+    questions : list of Question
+        One for each pair of a subject and a predicate, and template of the predicate.
+    notes : list of str
+        What a reader has to know of them.
+    """
+
+    facts: Database
+    questions: list[Question]
+    notes: list[str]
+
+
+def prepared(
+    db: DatabaseLike,
+    templates: TemplatesLike | None,
+    candidates: Candidates,
+    labels: DatabaseLike | None,
+    language: str | None,
+    label_predicates: Sequence[str],
+    *,
+    caller: str,
+) -> Prepared:
+    """Make the questions about the facts of a database.
+
+    Parameters
+    ----------
+    db, templates, candidates, labels, language, label_predicates
+        As for `capacity.recall.recall`.
+    caller : str
+        Name of the function that was called, for messages.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a template lacks its places, a term has no name, or a list of candidates lacks a right
+        answer.
+    UnknownTokenError
+        If no predicate, or more than one, has the name of a template.
+    FormatError, StorageError
+        If a file of templates can't be read, or isn't one.
+    """
+    whole = require_triples(db, f"{caller}(model, tokenizer, db)")
+    source = whole if labels is None else require_triples(labels, f"{caller}(..., labels=labels)")
+
+    def named(terms: Iterable[Term]) -> Mapping[Term, str]:
+        return names_of(terms, source, language, label_predicates)
+
+    chosen, notes = templates_for(whole, templates, named)
+    asked_for = np.array([one in chosen for one in whole.predicates], bool)
+    facts = whole.subset(asked_for[whole.triples[:, 1]])
+    questions, more = questions_of(facts, chosen, candidates, named)
+    return Prepared(facts, questions, notes + more)

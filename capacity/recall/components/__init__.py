@@ -1,0 +1,1 @@
+"""Components of a language model that bring its facts: attribution, tables, ablation."""

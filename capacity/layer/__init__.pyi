@@ -1,5 +1,9 @@
 from .by_hand import store_in_query_key as store_in_query_key
 from .by_hand import store_in_value_output as store_in_value_output
+from .decoder.config import DecoderConfig as DecoderConfig
+from .decoder.decoder import Decoder as Decoder
+from .decoder.parts.part import Part as Part
+from .decoder.parts.part import register_part as register_part
 from .engines.engine import Engine as Engine
 from .engines.engine import RunMany as RunMany
 from .engines.engine import RunWeights as RunWeights

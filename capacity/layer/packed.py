@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from capacity.checks import Seed
 from capacity.database.facts import Database
+from capacity.layer.decoder.decoder import Decoder
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.initial import initial_weights
@@ -161,9 +162,11 @@ def _n_weights(config: LayerConfig, d_vocab: int) -> int:
     return sum(map(math.prod, config.shapes(d_vocab).values()))
 
 
-def weights_of(layer: AttentionLayer) -> tuple[nn.Parameter, ...]:
+def weights_of(layer: AttentionLayer | Decoder) -> tuple[nn.Parameter, ...]:
     """Weights of a layer, in the order of ``config.shapes(d_vocab)`` whatever its own is."""
     config = layer.config
+    if not isinstance(config, LayerConfig):
+        return tuple(map(layer.get_parameter, config.shapes(layer.d_vocab)))
     return _getter(config.layer_norm, config.bias, config.n_positions > 0)(layer)
 
 

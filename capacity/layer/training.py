@@ -139,9 +139,11 @@ def engine_of(
     if compute is not None:
         _require_agreement(layer, compute)
     trained = [weight.requires_grad for weight in weights_of(layer)]
-    frozen = () if recipe is None else recipe.frozen
     names = layer.config.shapes(layer.d_vocab)
-    if not any(free and name not in frozen for name, free in zip(names, trained, strict=True)):
+    if not any(
+        free and not (recipe is not None and recipe.freezes(name))
+        for name, free in zip(names, trained, strict=True)
+    ):
         raise InvalidArgumentError(
             "`layer` must have a weight to train; all are frozen. Call layer.requires_grad_()."
         )
@@ -170,9 +172,9 @@ def held_still(layers: Iterable[AttentionLayer], recipe: Recipe) -> Iterator[Non
     """Freeze the weights that a recipe freezes, while their layers are trained."""
     still = [
         weight
-        for layer in layers
-        for name in recipe.frozen
-        if (weight := getattr(layer, name, None)) is not None and weight.requires_grad
+        for layer in (layers if recipe.frozen else ())
+        for name, weight in layer.named_parameters()
+        if recipe.freezes(name) and weight.requires_grad
     ]
     for weight in still:
         weight.requires_grad_(False)

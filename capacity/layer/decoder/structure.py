@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import capacity.layer.decoder.parts  # noqa: F401  (registers them)
-from capacity.checks import Seed, generator, require_affordable
 from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.decoder.parts.part import Part, part_named
 
@@ -114,17 +113,10 @@ def weights_at(place: Place, weights: Mapping[str, Any]) -> dict[str, Any]:
     return {name[n:]: w for name, w in weights.items() if name.startswith(place.prefix)}
 
 
-def initial_decoder_weights(
-    config: DecoderConfig, d_vocab: int, seed: Seed
+def initial_weights_of_parts(
+    config: DecoderConfig, d_vocab: int, rng: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """Draw initial weights in float64, the same for every engine, device and dtype.
-
-    Embeddings are N(0, 1), as `capacity.layer.model.initial_weights` draws them; matrices are
-    U(-1/sqrt(fan_in), 1/sqrt(fan_in)), biases and positions 0, and gains 1.
-    """
-    shapes = config.shapes(d_vocab)
-    require_affordable(shapes.values())
-    rng = generator(seed)
+    """Draw the initial weights of each part, in their order (`initial_weights`)."""
     weights: dict[str, NDArray[np.float64]] = {}
     for place in structure(config):
         for name, shape in place.part.shapes(config, d_vocab).items():

@@ -16,6 +16,7 @@ import numpy as np
 from capacity.checks import nearest, shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.run.recipe import Recipe, Training
 
@@ -34,8 +35,8 @@ class Workload:
 
     Attributes
     ----------
-    layer : LayerConfig
-        Sizes and options of the layer.
+    layer : LayerConfig or DecoderConfig
+        Sizes and options of the layer, or decoder.
     recipe : Recipe
         Hyperparameters.
     n_triples, n_tokens : int
@@ -49,7 +50,7 @@ class Workload:
         freezes.
     """
 
-    layer: LayerConfig
+    layer: LayerConfig | DecoderConfig
     recipe: Recipe
     n_triples: int
     n_tokens: int
@@ -129,7 +130,9 @@ class StepCost:
 
 def why_not_plain(work: Workload) -> str | None:
     """Reason why a workload isn't that of a plain layer, or None."""
-    return None if work.layer.is_plain else "it supports no norm, biases or positions"
+    if work.layer.is_plain:
+        return None
+    return "it supports the paper's layer alone, without norm, biases, positions or MLP"
 
 
 def why_not_whole(work: Workload) -> str | None:

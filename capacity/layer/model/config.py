@@ -174,6 +174,24 @@ class LayerConfig:
             shapes |= {f"{norm}.{part}": (d,) for norm in norms for part in ("weight", "bias")}
         return shapes
 
+    def names_in_decoder(self) -> dict[str, str]:
+        """Names of the weights in the decoder that computes the same, by their names here.
+
+        Examples
+        --------
+        >>> LayerConfig(2, 1).names_in_decoder()["W_Q"]
+        'layers.0.attention.W_Q'
+        """
+        heads = "layers.0.attention."
+        moved = {"norm_in.": f"{heads}norm.", "norm_out.": "norm."}
+        names: dict[str, str] = {}
+        for name in self.shapes(1):
+            module = name[: name.rfind(".") + 1]
+            is_outside = name in ("W_E", "W_U", "W_pos", "b_U")
+            prefix = moved.get(module, "" if is_outside else heads)
+            names[name] = prefix + name[len(module) :]
+        return names
+
     def to_dict(self) -> dict[str, Any]:
         """Return the sizes and options as JSON-ready data."""
         return asdict(self)

@@ -14,6 +14,7 @@ from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.decoder.structure import Place, followed
 from capacity.layer.engines.tape import execute
 from capacity.layer.engines.tape.tape import Buffer, Tape, Weight, instructions, padded
+from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.forward import Weights
 from capacity.layer.run.history import Recorder
 from capacity.layer.run.recipe import Recipe, Status, Training
@@ -21,6 +22,7 @@ from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 
 if TYPE_CHECKING:
     from capacity.layer.decoder.decoder import Decoder
+    from capacity.layer.model.attention_layer import AttentionLayer
 
 Array = NDArray[Any]
 
@@ -29,13 +31,13 @@ PATIENCE_S, ENTRIES_A_SECOND = 0.2, 2e9
 
 
 def run(
-    layer: Decoder,
+    layer: AttentionLayer | Decoder,
     db: Database,
     recipe: Recipe,
     rng: np.random.Generator,
     snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Training:
-    """Train a decoder in place; `capacity.layer.train` checks the arguments."""
+    """Train a layer or a decoder in place; `capacity.layer.train` checks the arguments."""
     from torch.autograd.graph import increment_version
 
     weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
@@ -48,7 +50,7 @@ def run(
 
 
 def run_weights(
-    config: DecoderConfig,
+    config: LayerConfig | DecoderConfig,
     weights: Weights,
     db: Database,
     recipe: Recipe,
@@ -57,7 +59,13 @@ def run_weights(
     frozen: Collection[str] = (),
 ) -> Training:
     """Train weights in place, without torch (`Engine.run_weights`)."""
-    recorded = RecordedRun(config, weights, db, recipe, {*frozen, *recipe.frozen})
+    still = {*frozen, *filter(recipe.freezes, weights)}
+    if isinstance(config, LayerConfig):
+        names = config.names_in_decoder()
+        config = DecoderConfig.of_layer(config)
+        weights = {names[name]: array for name, array in weights.items()}
+        still = {names[name] for name in still}
+    recorded = RecordedRun(config, weights, db, recipe, still)
     end, epoch, loss, share = recorded.train(rng, snapshots)
     recorded.write_back(weights)
     status: Status = "completed"

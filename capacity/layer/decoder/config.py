@@ -63,7 +63,7 @@ class DecoderConfig:
         Largest number of tokens in a sentence if positions are learned; 2 if omitted.
     scale : bool
         Divide the attention logits by sqrt(d_head_qk).
-    tied : bool
+    tie_embeddings : bool
         Unembed by the transpose of the embedding.
     attention : bool or tuple of bool
         Whether all layers have attention, or each of them.
@@ -100,12 +100,12 @@ class DecoderConfig:
     positions: Positions = "none"
     n_positions: int = 0
     scale: bool = False
-    tied: bool = False
+    tie_embeddings: bool = False
     attention: bool | tuple[bool, ...] = True
     extra: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("gated", "bias", "scale", "tied"):
+        for name in ("gated", "bias", "scale", "tie_embeddings"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidArgumentError(
                     f"`{name}` must be a bool; got {shown(getattr(self, name))}."
@@ -244,7 +244,8 @@ class DecoderConfig:
             words += [self.norm, *["after"] * (self.norm_place == "after")]
         if self.positions != "none":
             words.append(f"{self.positions}{self.n_positions or ''}")
-        words += [name for name in ("bias", "scale", "tied") if getattr(self, name)]
+        flags = {"bias": self.bias, "scale": self.scale, "tied": self.tie_embeddings}
+        words += [name for name, is_on in flags.items() if is_on]
         return "-".join([*words, *self.extra])
 
     def shapes(self, d_vocab: int) -> dict[str, tuple[int, ...]]:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from capacity.database.facts import Database
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import Compute, make_known
-from capacity.layer.model.config import layer_rank_assumed, layer_rank_upper
+from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.model.config import LayerConfig, layer_rank_assumed, layer_rank_upper
 from capacity.layer.run.recipe import Recipe, Training
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
@@ -224,9 +225,7 @@ def _row(run: Run, kept: Kept, ranks: Mapping[str, int] | None) -> dict[str, Any
         **layer_columns(run.layer),
         "n_parameters": run.layer.n_parameters,
         "n_embedding_parameters": run.layer.n_embedding_parameters(db.n_tokens),
-        "layer_rank_bound": layer_rank_assumed(run.layer),
-        # the tensor L is defined for plain layers alone
-        "layer_rank_upper": layer_rank_upper(run.layer, (k, q, v)) if run.layer.is_plain else None,
+        **_layer_ranks(run.layer, (k, q, v)),
         **recipe_columns(run.recipe),
         "engine": kept.training.engine,
         "variant": run.variant,
@@ -237,6 +236,16 @@ def _row(run: Run, kept: Kept, ranks: Mapping[str, int] | None) -> dict[str, Any
         **starts_columns(run.starts, kept.tried),
         **kept.scores,
     }
+
+
+def _layer_ranks(
+    layer: LayerConfig | DecoderConfig, shape: tuple[int, ...]
+) -> dict[str, int | None]:
+    """Columns of a layer's rank; the tensor L is defined for plain layers alone."""
+    if not isinstance(layer, LayerConfig):
+        return {"layer_rank_bound": None, "layer_rank_upper": None}
+    upper = layer_rank_upper(layer, shape) if layer.is_plain else None
+    return {"layer_rank_bound": layer_rank_assumed(layer), "layer_rank_upper": upper}
 
 
 def database_ranks(db: Database) -> dict[str, int]:

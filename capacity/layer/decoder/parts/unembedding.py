@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 def _shapes(config: DecoderConfig, d_vocab: int) -> Shapes:
-    shapes: Shapes = {} if config.tied else {"W_U": (config.d_model, d_vocab)}
+    shapes: Shapes = {} if config.tie_embeddings else {"W_U": (config.d_model, d_vocab)}
     return shapes | ({"b_U": (d_vocab,)} if config.bias else {})
 
 
 def _forward(config: DecoderConfig, weights: Mapping[str, Tensor], x: Tensor) -> Tensor:
-    logits = x @ (weights["W_E"].T if config.tied else weights["W_U"])
+    logits = x @ (weights["W_E"].T if config.tie_embeddings else weights["W_U"])
     return logits + weights["b_U"] if config.bias else logits
 
 
 def _record(config: DecoderConfig, tape: Tape, x: Buffer) -> Buffer:
-    weight = tape["W_E"] if config.tied else tape["W_U"]
-    n_tokens, d = weight.shape if config.tied else weight.shape[::-1]
-    logits = tape.logits(x, weight, n_tokens, (1, d) if config.tied else (n_tokens, 1))
+    weight = tape["W_E"] if config.tie_embeddings else tape["W_U"]
+    n_tokens, d = weight.shape if config.tie_embeddings else weight.shape[::-1]
+    logits = tape.logits(x, weight, n_tokens, (1, d) if config.tie_embeddings else (n_tokens, 1))
     if config.bias:
         tape.add_bias(logits, tape["b_U"])
     return logits

@@ -45,6 +45,8 @@ from .laws.size_law import SizeLaw as SizeLaw
 from .laws.size_law import SizeLawEstimate as SizeLawEstimate
 from .laws.size_law import fit_size_law as fit_size_law
 from .laws.size_law import held_size as held_size
+from .logit_tensor import logit_blocks as logit_blocks
+from .logit_tensor import logit_tensor as logit_tensor
 from .logit_terms import LayerTerms as LayerTerms
 from .logit_terms import layer_terms as layer_terms
 from .logit_terms import term_accuracy as term_accuracy

@@ -14,6 +14,9 @@ from .engines.registry import Device as Device
 from .engines.registry import DType as DType
 from .engines.registry import register_engine as register_engine
 from .engines.registry import unregister_engine as unregister_engine
+from .engines.tape.tape import Buffer as Buffer
+from .engines.tape.tape import Tape as Tape
+from .engines.tape.tape import Weight as Weight
 from .frozen_gates import frozen_gates_most as frozen_gates_most
 from .frozen_gates import log2_assignments_held as log2_assignments_held
 from .frozen_gates import random_gate_facts as random_gate_facts

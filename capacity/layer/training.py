@@ -15,10 +15,10 @@ from capacity.checks import Seed, generator, require_integer, shown
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.layer.decoder.decoder import AnyLayer
 from capacity.layer.engines.engine import Engine, Workload, loaded
 from capacity.layer.engines.proof import require_proven
 from capacity.layer.engines.registry import Compute, engine_for
-from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.tensor import require_same_vocabulary
 from capacity.layer.packed import weights_of
 from capacity.layer.run.recipe import Recipe, Training
@@ -27,7 +27,7 @@ from capacity.progress import Progress
 
 
 def train(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     db: DatabaseLike,
     recipe: Recipe | None = None,
     compute: Compute | None = None,
@@ -42,7 +42,7 @@ def train(
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``. Weights that require no gradient, such as W_E after
         ``layer.W_E.requires_grad_(False)``, stay as they are, as do those that the recipe freezes.
     db : Database, or what `as_database` takes
@@ -125,7 +125,7 @@ def _require_watched(
 
 
 def engine_of(
-    layer: AttentionLayer, db: Database, recipe: Recipe, compute: Compute | None
+    layer: AnyLayer, db: Database, recipe: Recipe, compute: Compute | None
 ) -> tuple[Engine, Workload]:
     """Find the engine that trains the layer, and refuse a layer that can't be trained."""
     require_same_vocabulary(layer, db)
@@ -161,14 +161,14 @@ def engine_of(
     return engine, work
 
 
-def forget_gradients(layer: AttentionLayer) -> None:
+def forget_gradients(layer: AnyLayer) -> None:
     """Remove gradients, which engines neither use nor leave."""
     for weight in weights_of(layer):
         weight.grad = None
 
 
 @contextmanager
-def held_still(layers: Iterable[AttentionLayer], recipe: Recipe) -> Iterator[None]:
+def held_still(layers: Iterable[AnyLayer], recipe: Recipe) -> Iterator[None]:
     """Freeze the weights that a recipe freezes, while their layers are trained."""
     still = [
         weight
@@ -185,11 +185,11 @@ def held_still(layers: Iterable[AttentionLayer], recipe: Recipe) -> Iterator[Non
             weight.requires_grad_()
 
 
-def _dtype(layer: AttentionLayer) -> str:
+def _dtype(layer: AnyLayer) -> str:
     return str(layer.W_E.dtype).removeprefix("torch.")
 
 
-def _require_agreement(layer: AttentionLayer, compute: Compute) -> None:
+def _require_agreement(layer: AnyLayer, compute: Compute) -> None:
     """Refuse a layer with another dtype or device than `compute` asks for."""
     has = {"dtype": _dtype(layer), "device": layer.W_E.device.type}
     for name, value in has.items():

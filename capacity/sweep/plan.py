@@ -20,7 +20,7 @@ from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import SweepError
 from capacity.evaluator.accuracy import TAUS
-from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.decoder.config import AnyConfig, DecoderConfig
 from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.registry import Compute, Device, engine_for, engine_named
 from capacity.layer.model.config import LayerConfig
@@ -77,7 +77,8 @@ class Run:
 
     database_id: str
     database: Database
-    layer: LayerConfig | DecoderConfig
+    # one or the other in all runs of a plan, as who reads them knows
+    layer: Any
     seed: int
     recipe: Recipe
     compute: Compute = field(default_factory=Compute)
@@ -282,7 +283,7 @@ def _cut(runs: Iterable[Run], most: float) -> Iterator[tuple[Run, ...]]:
 
 
 @cache
-def _as_dict(part: Recipe | LayerConfig | DecoderConfig) -> dict[str, Any]:
+def _as_dict(part: Recipe | AnyConfig) -> dict[str, Any]:
     return part.to_dict()
 
 

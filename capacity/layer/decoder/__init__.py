@@ -4,3 +4,5 @@ A decoder is a list of parts (`structure`); a part is a file of `parts`, with it
 definition by torch, and its record for the tape engine. `config` has the sizes and options, and
 `decoder` the module of torch.
 """
+
+import capacity.layer.decoder.parts  # noqa: F401  (registers them)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeAlias, cast, get_args
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from capacity.checks import require_choice, require_integer, shown, with_known_options
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.layer.decoder.parts.part import Part, part_named
 from capacity.layer.model.config import HEAD_SIZES, LayerConfig
 
 Activation: TypeAlias = Literal["relu", "gelu", "silu"]
 Norm: TypeAlias = Literal["none", "layer", "rms"]
 NormPlace: TypeAlias = Literal["before", "after"]
 Positions: TypeAlias = Literal["none", "learned", "rotary"]
+
+# what becomes of a part's result: it replaces the stream, or is added to that of `begin`
+Role: TypeAlias = Literal["replace", "begin", "add"]
 
 # of fields that are words
 _WORDS = {"activation": Activation, "norm": Norm, "norm_place": NormPlace, "positions": Positions}
@@ -116,6 +122,8 @@ class DecoderConfig:
             self._set(name, require_integer(name, getattr(self, name), least=1))
         self._set("mlp", require_integer("mlp", self.mlp, least=0))
         self._set("extra", tuple(self.extra))
+        for name in self.extra:
+            part_named(name)
         self._require_heads()
         self._require_attention()
         self._require_positions()
@@ -248,6 +256,17 @@ class DecoderConfig:
         words += [name for name, is_on in flags.items() if is_on]
         return "-".join([*words, *self.extra])
 
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Parts of the decoder in the order in which they act.
+
+        Examples
+        --------
+        >>> [place.prefix + place.part.name for place in DecoderConfig(2, norm="rms").places][1:3]
+        ['layers.0.attention.norm.norm', 'layers.0.attention.attention']
+        """
+        return _places(self)
+
     def shapes(self, d_vocab: int) -> dict[str, tuple[int, ...]]:
         """Shapes of all weights of a decoder with `d_vocab` tokens, by name.
 
@@ -256,11 +275,9 @@ class DecoderConfig:
         >>> list(DecoderConfig(4, mlp=8, attention=False).shapes(10))
         ['W_E', 'layers.0.mlp.W_in', 'layers.0.mlp.W_out', 'W_U']
         """
-        from capacity.layer.decoder.structure import structure
-
         return {
             f"{place.prefix}{name}": shape
-            for place in structure(self)
+            for place in self.places
             for name, shape in place.part.shapes(self, d_vocab).items()
         }
 
@@ -272,10 +289,8 @@ class DecoderConfig:
         >>> DecoderConfig(4, mlp=8, norm="rms").parameters_by_part(10)
         {'embeddings': 80, 'heads': 64, 'mlp': 64, 'norms': 12}
         """
-        from capacity.layer.decoder.structure import structure
-
         counts: Counter[str] = Counter({"embeddings": 0, "heads": 0, "mlp": 0, "norms": 0})
-        for place in structure(self):
+        for place in self.places:
             shapes = place.part.shapes(self, d_vocab).values()
             counts[place.part.counted_as] += sum(map(math.prod, shapes))
         return dict(counts)
@@ -297,3 +312,39 @@ class DecoderConfig:
             for field in fields(self)
             if (value := asdict(self)[field.name]) is not None
         }
+
+
+# sizes and options of what is trained
+AnyConfig: TypeAlias = LayerConfig | DecoderConfig
+
+
+class Place(NamedTuple):
+    """A part in its place: the names of its weights begin with `prefix`."""
+
+    prefix: str
+    part: Part
+    role: Role
+
+
+@lru_cache(maxsize=1024)
+def _places(config: DecoderConfig) -> tuple[Place, ...]:
+    return tuple(_listed(config))
+
+
+def _listed(config: DecoderConfig) -> Iterator[Place]:
+    norm = part_named("norm")
+    before = config.norm != "none" and config.norm_place == "before"
+    after = config.norm != "none" and config.norm_place == "after"
+    yield Place("", part_named("embedding"), "replace")
+    for layer, has_attention in enumerate(config.attention_of_layers):
+        names = ["attention"] * has_attention + ["mlp"] * bool(config.mlp) + [*config.extra]
+        for name in names:
+            prefix = f"layers.{layer}.{name}."
+            if before:
+                yield Place(f"{prefix}norm.", norm, "begin")
+            yield Place(prefix, part_named(name), "add")
+            if after:
+                yield Place(f"{prefix}norm.", norm, "replace")
+    if before:
+        yield Place("norm.", norm, "replace")
+    yield Place("", part_named("unembedding"), "replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float, Int
@@ -13,6 +14,7 @@ from capacity.checks import Seed, shown
 from capacity.errors import InvalidTypeError
 from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.decoder.structure import logits_of
+from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.devices import moved_to, require_device
 from capacity.layer.model.initial import initial_weights
@@ -150,9 +152,7 @@ class Decoder(nn.Module):
         write_layer(folder, self.config, self.state_dict())
 
     @classmethod
-    def load(
-        cls, folder: str | os.PathLike[str], *, device: torch.device | str = "cpu"
-    ) -> Decoder:
+    def load(cls, folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> Decoder:
         """Read what `save` wrote.
 
         Parameters
@@ -182,6 +182,10 @@ class Decoder(nn.Module):
             moved = {names[name]: tensor for name, tensor in moved.items()}
             config = DecoderConfig.of_layer(config)
         return cls.of_weights(config, moved)
+
+
+# what is trained and evaluated
+AnyLayer: TypeAlias = AttentionLayer | Decoder
 
 
 def _require_config(config: object) -> None:

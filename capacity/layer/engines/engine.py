@@ -16,13 +16,12 @@ import numpy as np
 from capacity.checks import nearest, shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.layer.decoder.config import DecoderConfig
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.decoder.config import AnyConfig
 from capacity.layer.run.recipe import Recipe, Training
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.decoder.decoder import AnyLayer
     from capacity.layer.model.forward import Weights
     from capacity.layer.packed import PackedLayers
     from capacity.layer.run.snapshots import Snapshots
@@ -50,7 +49,7 @@ class Workload:
         freezes.
     """
 
-    layer: LayerConfig | DecoderConfig
+    layer: AnyConfig
     recipe: Recipe
     n_triples: int
     n_tokens: int
@@ -142,14 +141,12 @@ def why_not_whole(work: Workload) -> str | None:
     return why_not_plain(work)
 
 
-Run: TypeAlias = (
-    "Callable[[AttentionLayer, Database, Recipe, np.random.Generator, Snapshots], Training]"
-)
+Run: TypeAlias = "Callable[[Any, Database, Recipe, np.random.Generator, Snapshots], Training]"
 RunWeights: TypeAlias = (
-    "Callable[[LayerConfig, Weights, Database, Recipe, np.random.Generator, Snapshots], Training]"
+    "Callable[[Any, Weights, Database, Recipe, np.random.Generator, Snapshots], Training]"
 )
 # a layer and its facts
-Pair: TypeAlias = "tuple[AttentionLayer, Database]"
+Pair: TypeAlias = "tuple[AnyLayer, Database]"
 Generators: TypeAlias = Sequence[np.random.Generator]
 RunMany: TypeAlias = (
     "Callable[[PackedLayers, Sequence[Database], Recipe, Generators], list[Training]]"
@@ -165,7 +162,7 @@ def no_start(_works: Iterable[Workload]) -> float:
 
 def nothing_ahead(_work: Workload) -> None:
     """Return None: an engine that compiles nothing, or whose code is on disk."""
-    return None
+    return
 
 
 @briefly_shown

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from capacity.database.facts import Database
+    from capacity.layer.decoder.decoder import AnyLayer
     from capacity.layer.engines.optimizer import Looked
-    from capacity.layer.model.attention_layer import AttentionLayer
 
 
 def run(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     db: Database,
     recipe: Recipe,
     rng: np.random.Generator,

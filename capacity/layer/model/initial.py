@@ -16,14 +16,11 @@ from capacity.checks import (
     shown,
 )
 from capacity.errors import InvalidTypeError
-from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.decoder.config import AnyConfig, DecoderConfig
 from capacity.layer.decoder.structure import initial_weights_of_parts
-from capacity.layer.model.config import LayerConfig
 
 
-def initial_weights(
-    config: LayerConfig | DecoderConfig, d_vocab: int, seed: Seed
-) -> dict[str, NDArray[np.float64]]:
+def initial_weights(config: AnyConfig, d_vocab: int, seed: Seed) -> dict[str, NDArray[np.float64]]:
     """Draw initial weights in float64, the same for every engine, device and dtype.
 
     W_E is N(0, 1); W_U and the heads' matrices are U(-1/sqrt(fan_in), 1/sqrt(fan_in)); positions
@@ -52,7 +49,7 @@ def initial_weights(
     MemoryBudgetError
         Before anything is drawn, if the weights would take more than 8 GiB in float64.
     """
-    if not isinstance(config, LayerConfig | DecoderConfig):
+    if not isinstance(config, AnyConfig):
         raise InvalidTypeError(
             f"`config` must be a LayerConfig or a DecoderConfig; got {shown(config)}."
         )

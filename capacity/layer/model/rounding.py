@@ -41,10 +41,10 @@ from numpy.typing import NDArray
 
 from capacity.checks import require_choice, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.layer.decoder.decoder import Decoder
+from capacity.layer.decoder.decoder import AnyLayer, Decoder
 from capacity.layer.model.attention_layer import AttentionLayer
 
-Model = TypeVar("Model", AttentionLayer, Decoder)
+Model = TypeVar("Model", bound=AnyLayer)
 
 NumberFormat: TypeAlias = Literal[
     "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8", "int4"
@@ -108,7 +108,7 @@ def round_weights(layer: Model, format: NumberFormat) -> Model:
     >>> round_weights(layer, "float8_e4m3fn").W_E[0].tolist()
     [0.125, -0.125]
     """
-    if not isinstance(layer, AttentionLayer | Decoder):
+    if not isinstance(layer, AnyLayer):
         raise InvalidTypeError(
             f"`layer` must be an AttentionLayer or a Decoder; got {shown(layer)}."
         )
@@ -117,7 +117,12 @@ def round_weights(layer: Model, format: NumberFormat) -> Model:
         name: torch.from_numpy(_rounded(name, weight, format)).to(weight.device)
         for name, weight in layer.named_parameters()
     }
-    return type(layer).of_weights(layer.config, weights)
+    made = (
+        Decoder.of_weights(layer.config, weights)
+        if isinstance(layer, Decoder)
+        else AttentionLayer.of_weights(layer.config, weights)
+    )
+    return cast(Model, made)
 
 
 def _rounded(name: str, weight: torch.Tensor, format: NumberFormat) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from capacity.checks import (
     shown,
 )
 from capacity.errors import CapacityError, InvalidArgumentError, StorageError
-from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.decoder.config import AnyConfig, DecoderConfig
 from capacity.layer.model.config import LayerConfig
 from capacity.safe_files import read_file, require_replaceable, write_whole
 
@@ -66,7 +66,7 @@ def require_place(folder: str | os.PathLike[str], *others: str) -> None:
         ) from None
 
 
-def require_weights(config: LayerConfig | DecoderConfig, weights: Mapping[str, Tensor]) -> None:
+def require_weights(config: AnyConfig, weights: Mapping[str, Tensor]) -> None:
     """Refuse weights that don't fit a configuration.
 
     Raises
@@ -87,7 +87,7 @@ def require_weights(config: LayerConfig | DecoderConfig, weights: Mapping[str, T
 
 def write_layer(
     folder: str | os.PathLike[str],
-    config: LayerConfig | DecoderConfig,
+    config: AnyConfig,
     weights: Mapping[str, Tensor],
 ) -> None:
     """Write a layer's configuration and weights; `read_layer` sees all of them or none.
@@ -112,7 +112,7 @@ def write_layer(
 
 def read_layer(
     folder: str | os.PathLike[str],
-) -> tuple[LayerConfig | DecoderConfig, dict[str, Tensor]]:
+) -> tuple[AnyConfig, dict[str, Tensor]]:
     """Read what `write_layer` wrote, onto the CPU.
 
     The shapes stated in the file are compared with its configuration before any tensor is made.
@@ -163,7 +163,7 @@ def _header(data: bytes) -> dict[str, Any]:
     return _parsed(data[8 : 8 + length], "its header")
 
 
-def _configuration(metadata: object) -> tuple[LayerConfig | DecoderConfig, int]:
+def _configuration(metadata: object) -> tuple[AnyConfig, int]:
     """Configuration and d_vocab that the metadata holds."""
     text = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if not isinstance(text, str):

@@ -32,7 +32,7 @@ from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
-from capacity.layer.decoder.decoder import Decoder
+from capacity.layer.decoder.decoder import AnyLayer
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.tensor.coordinates import BUDGET
 from capacity.tensor.given_tensors import register_tensor_converter
@@ -215,7 +215,7 @@ def whole_layer_tensor(layer: AttentionLayer) -> Float[Tensor, "tokens tokens to
     return L + torch.einsum("hqk,hqv->kqv", 1 - to_subject, layer.W_VO)
 
 
-def require_same_vocabulary(layer: AttentionLayer | Decoder, db: DatabaseLike) -> Database:
+def require_same_vocabulary(layer: AnyLayer, db: DatabaseLike) -> Database:
     """Return facts as a database, and refuse a layer of another number of tokens.
 
     Raises
@@ -225,10 +225,10 @@ def require_same_vocabulary(layer: AttentionLayer | Decoder, db: DatabaseLike) -
     InvalidArgumentError
         For another number of tokens, or facts of another arity than 3.
     """
-    if not isinstance(layer, AttentionLayer | Decoder):
+    if not isinstance(layer, AnyLayer):
         raise InvalidTypeError(
-            f"`layer` must be an AttentionLayer or a Decoder; got {shown(layer)}. It comes first, "
-            "then the database."
+            f"`layer` must be an AttentionLayer or a Decoder; got {shown(layer)}. The layer comes "
+            "first, then the database."
         )
     db = require_triples(db, "Training or analysing a layer")
     if layer.d_vocab != db.n_tokens:

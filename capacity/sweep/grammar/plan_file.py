@@ -7,17 +7,15 @@ before any database is drawn: a million runs take a gigabyte and most of a minut
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from capacity.checks import MAX_SIZE, shown
+from capacity.checks import shown
 from capacity.errors import (
     CapacityError,
     InvalidArgumentError,
@@ -32,8 +30,6 @@ from capacity.safe_files import read_file
 from capacity.sweep.grammar.layers import layers_of, values_of_layers
 from capacity.sweep.grammar.sections import Runs, drawn, sources_of
 from capacity.sweep.grammar.values import (
-    is_required,
-    keys_of,
     made_from,
     read_section,
     require_at_most,

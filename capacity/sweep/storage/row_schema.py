@@ -14,7 +14,7 @@ L isn't defined. In rows of unfinished shards, the ranks of the database are nul
 
 A sweep of decoders has the fields of `DecoderConfig` in place of those of `LayerConfig`, with
 ``attention`` as a digit for each layer, then the numbers of weights of the heads, the MLPs and the
-norms; ``layer_rank_bound`` is null as ``layer_rank_upper`` is, since (9) is about the paper's layer.
+norms; ``layer_rank_bound`` is null, too, since equation (9) is about the paper's layer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from capacity.evaluator.accuracy import TAUS
 from capacity.evaluator.columns import accuracy_column, scale_column
-from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.decoder.config import AnyConfig, DecoderConfig
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.run.recipe import Recipe, Starts, TriedStarts
 
@@ -63,7 +63,10 @@ _BEFORE_SCORES = (
     (_real, "share_of_starts"),
 )
 # of layers, and of decoders
-_NULLABLE = {LayerConfig: ("layer_rank_upper",), DecoderConfig: ("layer_rank_bound", "layer_rank_upper")}
+_NULLABLE = {
+    LayerConfig: ("layer_rank_upper",),
+    DecoderConfig: ("layer_rank_bound", "layer_rank_upper"),
+}
 _PARTS = ("heads", "mlp", "norms")
 _COUNTS = {LayerConfig: (), DecoderConfig: tuple(f"n_parameters_{part}" for part in _PARTS)}
 Kind: TypeAlias = type[LayerConfig] | type[DecoderConfig]
@@ -85,7 +88,7 @@ def scored_columns(taus: Iterable[float] = TAUS) -> tuple[str, ...]:
     )
 
 
-def layer_columns(layer: LayerConfig | DecoderConfig) -> dict[str, Any]:
+def layer_columns(layer: AnyConfig) -> dict[str, Any]:
     """Columns of a layer's configuration, one per field; of a decoder, also of its parts."""
     columns = {each.name: getattr(layer, each.name) for each in fields(layer)}
     if isinstance(layer, LayerConfig):
@@ -146,7 +149,8 @@ def runs_schema(taus: tuple[float, ...] = TAUS, layers: Kind = LayerConfig) -> p
         *_listed(_BEFORE_SCORES),
         *((_real, name) for name in scored_columns(taus)),
     ]
-    return pa.schema([pa.field(name, kind, nullable=name in _NULLABLE[layers]) for kind, name in columns])
+    null = _NULLABLE[layers]
+    return pa.schema([pa.field(name, kind, nullable=name in null) for kind, name in columns])
 
 
 def unfinished_schema(schema: pa.Schema) -> pa.Schema:

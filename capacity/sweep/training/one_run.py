@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
+from capacity.layer.decoder.config import AnyConfig
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import Compute, make_known
-from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.model.config import LayerConfig, layer_rank_assumed, layer_rank_upper
 from capacity.layer.run.recipe import Recipe, Training
 from capacity.progress import Progress
@@ -33,12 +33,12 @@ from capacity.sweep.training.trained import Trained, Watch, layer_of
 from capacity.sweep.training.tried import Kept, tried_runs
 
 if TYPE_CHECKING:
-    from capacity.layer.model.attention_layer import AttentionLayer
+    pass
 
 
 def train_run(
     run: Run, *, ranks: Mapping[str, int] | None = None, progress: Progress | None = None
-) -> tuple[dict[str, Any], AttentionLayer]:
+) -> tuple[dict[str, Any], Any]:
     """Train and score one layer.
 
     Parameters
@@ -54,7 +54,7 @@ def train_run(
     -------
     row : dict
         One row of the runs table.
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         The trained layer.
 
     Raises
@@ -89,7 +89,7 @@ def train_and_tell(
     ranks: Mapping[str, int] | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
-) -> tuple[dict[str, Any], AttentionLayer, Training]:
+) -> tuple[dict[str, Any], Any, Training]:
     """Train and score one layer, as `train_run` does, and return the history of the training too.
 
     Parameters
@@ -104,7 +104,7 @@ def train_and_tell(
     -------
     row : dict
         One row of the runs table.
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         The trained layer.
     training : Training
         The outcome, with its history.
@@ -146,7 +146,7 @@ def train_runs(
     ------
     row : dict
         One row of the runs table.
-    trained : AttentionLayer, mapping of str to ndarray, or None
+    trained : AttentionLayer, Decoder, mapping of str to ndarray, or None
         The trained layer, or its weights (`layer_of`); None if the row is of a start that an
         earlier process trained, which can be with snapshots alone.
 
@@ -238,9 +238,7 @@ def _row(run: Run, kept: Kept, ranks: Mapping[str, int] | None) -> dict[str, Any
     }
 
 
-def _layer_ranks(
-    layer: LayerConfig | DecoderConfig, shape: tuple[int, ...]
-) -> dict[str, int | None]:
+def _layer_ranks(layer: AnyConfig, shape: tuple[int, ...]) -> dict[str, int | None]:
     """Columns of a layer's rank; the tensor L is defined for plain layers alone."""
     if not isinstance(layer, LayerConfig):
         return {"layer_rank_bound": None, "layer_rank_upper": None}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -28,12 +28,11 @@ from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import Decoder
+    from capacity.layer.decoder.decoder import AnyLayer
     from capacity.layer.engines.engine import RunMany, RunWeights
-    from capacity.layer.model.attention_layer import AttentionLayer
 
 # a trained layer, or the weights of one, if no layer was made
-Trained: TypeAlias = "AttentionLayer | Decoder | Weights"
+Trained: TypeAlias = "AnyLayer | Weights"
 # told the number of epochs done, and the loss
 Watch: TypeAlias = Callable[[int, float], object]
 # of each run: for its initial weights, and for the order of its facts
@@ -88,7 +87,7 @@ def trained_runs(
         yield from zip(runs, layers, trainings, strict=True)
 
 
-def layer_of(run: Run, trained: Trained | None) -> AttentionLayer | Decoder:
+def layer_of(run: Run, trained: Trained | None) -> Any:
     """Return the trained layer of a run, on its device; it may be there as weights on the host.
 
     Raises
@@ -98,10 +97,10 @@ def layer_of(run: Run, trained: Trained | None) -> AttentionLayer | Decoder:
     """
     import torch
 
-    from capacity.layer.decoder.decoder import Decoder
+    from capacity.layer.decoder.decoder import AnyLayer, Decoder
     from capacity.layer.model.attention_layer import AttentionLayer
 
-    if isinstance(trained, AttentionLayer | Decoder):
+    if isinstance(trained, AnyLayer):
         return trained
     if trained is None:
         raise SweepError(
@@ -166,7 +165,7 @@ def _as_layers(
     snapshots: Sequence[Snapshots] | None,
     progress: Progress | None,
     watch: Watch | None,
-) -> tuple[list[AttentionLayer | Decoder], list[Training]]:
+) -> tuple[list[AnyLayer], list[Training]]:
     import torch
 
     from capacity.layer.decoder.decoder import Decoder

@@ -62,7 +62,8 @@ def rotated(x: Tensor) -> Tensor:
 
     n, size = x.shape[-2:]
     angles = np.outer(np.arange(n), frequencies(size))
-    cos, sin = (torch.as_tensor(f(angles), dtype=x.dtype, device=x.device) for f in (np.cos, np.sin))
+    options = {"dtype": x.dtype, "device": x.device}
+    cos, sin = (torch.as_tensor(f(angles), **options) for f in (np.cos, np.sin))
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
 

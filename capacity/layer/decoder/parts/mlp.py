@@ -26,15 +26,15 @@ def _shapes(config: DecoderConfig, _d_vocab: int) -> Shapes:
 
 
 def _forward(config: DecoderConfig, weights: Mapping[str, Tensor], x: Tensor) -> Tensor:
-    from torch.nn import functional as F
+    from torch.nn import functional
 
     hidden = x @ weights["W_in"]
     if config.bias:
         hidden = hidden + weights["b_in"]
     if config.activation == "gelu":
-        hidden = F.gelu(hidden, approximate="tanh")
+        hidden = functional.gelu(hidden, approximate="tanh")
     else:
-        hidden = getattr(F, config.activation)(hidden)
+        hidden = getattr(functional, config.activation)(hidden)
     if config.gated:
         hidden = hidden * (x @ weights["W_gate"])
     y = hidden @ weights["W_out"]

@@ -19,7 +19,7 @@ EPSILON = 1e-5
 
 def _shapes(config: DecoderConfig, _d_vocab: int) -> Shapes:
     names = ("weight", "bias") if config.norm == "layer" else ("weight",)
-    return {name: (config.d_model,) for name in names}
+    return dict.fromkeys(names, (config.d_model,))
 
 
 def _forward(config: DecoderConfig, weights: Mapping[str, Tensor], x: Tensor) -> Tensor:

@@ -6,17 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from capacity.layer.decoder.config import DecoderConfig
     from capacity.layer.engines.tape.tape import Buffer, Tape
 
+# a `DecoderConfig`, whose module needs this one
+Config: TypeAlias = Any
 Shapes: TypeAlias = dict[str, tuple[int, ...]]
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Part:
     """One kind of module of a decoder: a function of the residual stream, with weights.
@@ -43,10 +46,10 @@ class Part:
     """
 
     name: str
-    shapes: Callable[[DecoderConfig, int], Shapes]
-    forward: Callable[[DecoderConfig, Mapping[str, Tensor], Tensor], Tensor]
-    record: Callable[[DecoderConfig, Tape, Any], Buffer]
-    fan_in: Callable[[DecoderConfig, str], int | None]
+    shapes: Callable[[Config, int], Shapes]
+    forward: Callable[[Config, Mapping[str, Tensor], Tensor], Tensor]
+    record: Callable[[Config, Tape, Any], Buffer]
+    fan_in: Callable[[Config, str], int | None]
     counted_as: str
 
 

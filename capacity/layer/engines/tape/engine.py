@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.layer.decoder.config import DecoderConfig
-from capacity.layer.decoder.structure import Place, followed
+from capacity.layer.decoder.config import DecoderConfig, Place
+from capacity.layer.decoder.structure import followed
 from capacity.layer.engines.tape import execute
 from capacity.layer.engines.tape.tape import Buffer, Tape, Weight, instructions, padded
 from capacity.layer.model.config import LayerConfig
@@ -21,8 +21,7 @@ from capacity.layer.run.recipe import Recipe, Status, Training
 from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import Decoder
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.decoder.decoder import AnyLayer
 
 Array = NDArray[Any]
 
@@ -31,7 +30,7 @@ PATIENCE_S, ENTRIES_A_SECOND = 0.2, 2e9
 
 
 def run(
-    layer: AttentionLayer | Decoder,
+    layer: AnyLayer,
     db: Database,
     recipe: Recipe,
     rng: np.random.Generator,
@@ -106,7 +105,7 @@ class RecordedRun:
         row_weights = np.bincount(targets[:, 1], masses, minlength=rows)
         # an index into the logits, and the row
         targets[:, 0] = targets[:, 0] * rows + targets[:, 1]
-        layout, size = _layout(config, weights)
+        layout, size = _layout(weights)
         self._layout = layout
         kept = [(w.at, w.at + padded(math.prod(w.shape))) for name, w in layout.items()
                 if name not in frozen]  # fmt: skip
@@ -114,8 +113,9 @@ class RecordedRun:
         parts = [token, position, source, targets.ravel(), spans.ravel()]
         starts = np.cumsum([0, *map(len, parts)])
         self._indices = np.concatenate(parts)
-        names = ("token", "position", "source")
-        tape = Tape(rows, position, dict(zip(names, starts.tolist(), strict=False)), layout, 4 * size)
+        names: tuple[str, ...] = ("token", "position", "source")
+        places: dict[str, int] = dict(zip(names, starts.tolist(), strict=False))
+        tape = Tape(rows, position, places, layout, 4 * size)
         logits = recorded(config, tape)
         row_weights_at, masses_at = tape.constant(row_weights), tape.constant(masses)
         chosen, lse = tape.place(len(masses)), tape.place(2 * rows)
@@ -137,7 +137,9 @@ class RecordedRun:
         )
         self._size = size
         for name, weight in layout.items():
-            self._a[weight.at : weight.at + weights[name].size] = _inward(name, weights[name]).ravel()
+            self._a[weight.at : weight.at + weights[name].size] = _inward(
+                name, weights[name]
+            ).ravel()
         self._given = weights
         self._recorder = Recorder(recipe.epochs)
         work = sum(row[4] * row[5] for row in tape.forward if row[0] == execute.MATMUL) * rows
@@ -226,7 +228,7 @@ def _targets(
     return np.concatenate([predicates, objects]), masses
 
 
-def _layout(config: DecoderConfig, weights: Weights) -> tuple[dict[str, Weight], int]:
+def _layout(weights: Weights) -> tuple[dict[str, Weight], int]:
     """Places of all weights in one array, each from a whole vector on, and its size."""
     shapes = {name: _inward(name, array).shape for name, array in weights.items()}
     sizes = [padded(math.prod(shape)) for shape in shapes.values()]

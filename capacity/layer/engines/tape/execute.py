@@ -15,7 +15,15 @@ import numpy as np
 
 from capacity.layer.engines.simd.compile import compiled, linked
 from capacity.layer.engines.simd.pointers import kind_of, rolled
-from capacity.layer.engines.simd.vector import flush_denormals, fma, full, lanes_of, load, sqrt, store
+from capacity.layer.engines.simd.vector import (
+    flush_denormals,
+    fma,
+    full,
+    lanes_of,
+    load,
+    sqrt,
+    store,
+)
 from capacity.layer.engines.tape import linear, pairs, pointwise
 from capacity.layer.engines.tape.softmax import cross_entropy
 
@@ -33,47 +41,49 @@ GOING, MEMORISED, DIVERGED = 0, 1, 2
 def run(a, indices, R, tape):
     """Execute instructions in their order."""
     for i in range(len(tape)):
-        op, p, q, r, s, t, u, v, w = tape[i, 0], tape[i, 1], tape[i, 2], tape[i, 3], tape[i, 4], tape[i, 5], tape[i, 6], tape[i, 7], tape[i, 8]
+        t = tape[i]
+        op = t[0]
         if op == ZERO:
-            linear.zero(a, p, q)
+            linear.zero(a, t[1], t[2])
         elif op == MATMUL:
-            linear.matmul(a, R, p, q, r, s, t, u, v)
+            linear.matmul(a, R, t[1], t[2], t[3], t[4], t[5], t[6], t[7])
         elif op == OUTER:
-            linear.outer(a, R, p, q, r, s, t, u, v)
+            linear.outer(a, R, t[1], t[2], t[3], t[4], t[5], t[6], t[7])
         elif op == ADD:
-            linear.add(a, R, p, q, r)
+            linear.add(a, R, t[1], t[2], t[3])
         elif op == MULTIPLY_ADD:
-            linear.multiply_add(a, R, p, q, r, s)
+            linear.multiply_add(a, R, t[1], t[2], t[3], t[4])
         elif op == ADD_BIAS:
-            linear.add_bias(a, R, p, q, r)
+            linear.add_bias(a, R, t[1], t[2], t[3])
         elif op == ADD_SUMS:
-            linear.add_sums(a, R, p, q, r)
+            linear.add_sums(a, R, t[1], t[2], t[3])
         elif op == SCALE_ROWS:
-            linear.scale_rows(a, R, p, q, r, s)
+            linear.scale_rows(a, R, t[1], t[2], t[3], t[4])
         elif op == ADD_DOTS:
-            linear.add_dots(a, R, p, q, r, s)
+            linear.add_dots(a, R, t[1], t[2], t[3], t[4])
         elif op == EMBED:
-            pairs.embed(a, indices, R, p, q, r, s)
+            pairs.embed(a, indices, R, t[1], t[2], t[3], t[4])
         elif op == EMBED_BACK:
-            pairs.embed_back(a, indices, R, p, q, r, s)
+            pairs.embed_back(a, indices, R, t[1], t[2], t[3], t[4])
         elif op == GATHER:
-            pairs.gather(a, indices, R, p, q, r, s)
+            pairs.gather(a, indices, R, t[1], t[2], t[3], t[4])
         elif op == SCATTER:
-            pairs.scatter(a, indices, R, p, q, r, s)
+            pairs.scatter(a, indices, R, t[1], t[2], t[3], t[4])
         elif op == ATTEND:
-            x, y, z = tape[i, 9], tape[i, 10], tape[i, 11]
-            pairs.attend(a, R, p, q, r, s, t, u, v, w, x, y)
+            pairs.attend(a, R, t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10])
         elif op == ATTEND_BACK:
-            b, c, d, e, f, g, h = tape[i, 9], tape[i, 10], tape[i, 11], tape[i, 12], tape[i, 13], tape[i, 14], tape[i, 15]
-            pairs.attend_back(a, R, p, q, r, s, t, u, v, w, b, c, d, e, f, g, h)
+            pairs.attend_back(
+                a, R, t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12],
+                t[13], t[14], t[15],
+            )  # fmt: skip
         elif op == NORMALISE:
-            pointwise.normalise(a, R, p, q, r, s, t)
+            pointwise.normalise(a, R, t[1], t[2], t[3], t[4], t[5])
         elif op == NORMALISE_BACK:
-            pointwise.normalise_back(a, R, p, q, r, s, t, u)
+            pointwise.normalise_back(a, R, t[1], t[2], t[3], t[4], t[5], t[6])
         elif op == ACTIVATE:
-            pointwise.activate(a, R, p, q, r, s, t)
+            pointwise.activate(a, R, t[1], t[2], t[3], t[4], t[5])
         elif op == ROTATE:
-            pointwise.rotate(a, R, p, q, r, s, t, u, v)
+            pointwise.rotate(a, R, t[1], t[2], t[3], t[4], t[5], t[6], t[7])
 
 
 @compiled
@@ -100,7 +110,8 @@ def train(a, indices, forward, backward, places, rule, rates, marks, losses, sha
         Epochs of the curve, ascending, and what is recorded before them.
     """
     R, z, V, weights, lse = places[0], places[1], places[2], places[3], places[4]
-    targets, masses, n_targets, chosen, n_facts = places[5], places[6], places[7], places[8], places[9]
+    targets, masses, n_targets = places[5], places[6], places[7]
+    chosen, n_facts = places[8], places[9]
     word = flush_denormals(np.int32(-1))
     end, epoch, mark = GOING, start, 0
     enough = math.log(rule[0]) if rule[0] > 0 else math.inf

@@ -124,13 +124,33 @@ def _outer_tile(a, R, g, x, y, sk, sm):
         y_0, y_1 = load(a, y + r), load(a, y + R + r)
         y_2, y_3 = load(a, y + 2 * R + r), load(a, y + 3 * R + r)
         u = load(a, x + r)
-        s_00, s_01, s_02, s_03 = fma(u, y_0, s_00), fma(u, y_1, s_01), fma(u, y_2, s_02), fma(u, y_3, s_03)
+        s_00, s_01, s_02, s_03 = (
+            fma(u, y_0, s_00),
+            fma(u, y_1, s_01),
+            fma(u, y_2, s_02),
+            fma(u, y_3, s_03),
+        )
         u = load(a, x + R + r)
-        s_10, s_11, s_12, s_13 = fma(u, y_0, s_10), fma(u, y_1, s_11), fma(u, y_2, s_12), fma(u, y_3, s_13)
+        s_10, s_11, s_12, s_13 = (
+            fma(u, y_0, s_10),
+            fma(u, y_1, s_11),
+            fma(u, y_2, s_12),
+            fma(u, y_3, s_13),
+        )
         u = load(a, x + 2 * R + r)
-        s_20, s_21, s_22, s_23 = fma(u, y_0, s_20), fma(u, y_1, s_21), fma(u, y_2, s_22), fma(u, y_3, s_23)
+        s_20, s_21, s_22, s_23 = (
+            fma(u, y_0, s_20),
+            fma(u, y_1, s_21),
+            fma(u, y_2, s_22),
+            fma(u, y_3, s_23),
+        )
         u = load(a, x + 3 * R + r)
-        s_30, s_31, s_32, s_33 = fma(u, y_0, s_30), fma(u, y_1, s_31), fma(u, y_2, s_32), fma(u, y_3, s_33)
+        s_30, s_31, s_32, s_33 = (
+            fma(u, y_0, s_30),
+            fma(u, y_1, s_31),
+            fma(u, y_2, s_32),
+            fma(u, y_3, s_33),
+        )
     _add(a, g, sm, s_00, s_01, s_02, s_03)
     _add(a, g + sk, sm, s_10, s_11, s_12, s_13)
     _add(a, g + 2 * sk, sm, s_20, s_21, s_22, s_23)

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from capacity.layer.engines.simd.compile import LOG2_E, linked
 from capacity.layer.engines.simd.pointers import kind_of, rolled
-from capacity.layer.engines.simd.vector import exp2, fma, full, lanes_of, load, positive, sqrt, store
+from capacity.layer.engines.simd.vector import (
+    exp2,
+    fma,
+    full,
+    lanes_of,
+    load,
+    positive,
+    sqrt,
+    store,
+)
 
 RELU, GELU, SILU = 0, 1, 2
 # added to the variance, as torch does
@@ -42,7 +51,7 @@ def normalise(a, R, y, inverse, x, M, centred):
 
 @linked
 def normalise_back(a, R, dx, y, inverse, dy, M, centred):
-    """dX += (dY - mean(dY) - Y mean(dY Y)) / sqrt(...), the first mean if `centred`."""
+    """DX += (dY - mean(dY) - Y mean(dY Y)) / sqrt(...), the first mean if `centred`."""
     n, f = lanes_of(a), kind_of(a)
     share = full(f(1 / M))
     for r in range(0, R, n):

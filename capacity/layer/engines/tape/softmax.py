@@ -9,7 +9,7 @@ import math
 
 from capacity.layer.engines.simd.compile import LOG2_E, linked
 from capacity.layer.engines.simd.pointers import kind_of, rolled
-from capacity.layer.engines.simd.vector import exp2, fma, full, lanes_of, load, maximum, store
+from capacity.layer.engines.simd.vector import exp2, full, lanes_of, load, maximum, store
 
 LN_2 = math.log(2)
 

@@ -134,9 +134,7 @@ class Tape:
         """Multiply by a matrix of the shape (inputs, outputs)."""
         return self.linear(x, weight, weight.shape[1], (weight.shape[1], 1))
 
-    def logits(
-        self, x: Buffer, weight: Weight, outputs: int, strides: tuple[int, int]
-    ) -> Buffer:
+    def logits(self, x: Buffer, weight: Weight, outputs: int, strides: tuple[int, int]) -> Buffer:
         """Multiply as `linear` does; the errors of logits take the place of the logits."""
         n = outputs * self.rows
         at = self.place(n)
@@ -198,15 +196,14 @@ class Tape:
     def of_source(self, x: Buffer) -> Buffer:
         """Features at the row of a pair's subject."""
         y, at, n = self.buffer(x.features), self.indices["source"], x.features
-        self.record(
-            (do.GATHER, y.at, x.at, at, n), (do.SCATTER, x.gradient, y.gradient, at, n)
-        )
+        self.record((do.GATHER, y.at, x.at, at, n), (do.SCATTER, x.gradient, y.gradient, at, n))
         return y
 
     def attend(self, q: Buffer, k: Buffer, v: Buffer, heads: int, scale: float) -> Buffer:
         """Outputs of all heads, side by side, whose queries, keys and values are."""
         ks, vs = self.of_source(k), self.of_source(v)
-        z, gates, factor = self.buffer(v.features), self.place(heads * self.rows), self.constant(scale)
+        z, gates = self.buffer(v.features), self.place(heads * self.rows)
+        factor = self.constant(scale)
         qk, vo = q.features // heads, v.features // heads
         for h in range(heads):
             qs, kh, ksh = (x.part(h * qk, qk, self.rows) for x in (q, k, ks))

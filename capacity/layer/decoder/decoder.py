@@ -19,6 +19,7 @@ from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.devices import moved_to, require_device
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.model.storage import read_layer, require_weights, write_layer
+from capacity.transformer.activations.records.cache import ActivationCache
 
 
 class Decoder(nn.Module):
@@ -132,6 +133,36 @@ class Decoder(nn.Module):
             For a sentence of more than n_positions tokens, if positions are learned.
         """
         return logits_of(self.config, dict(self.named_parameters()), tokens)
+
+    def capture(
+        self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None
+    ) -> ActivationCache:
+        """Run sentences and keep the activations, as `capacity.transformer.capture` does.
+
+        Parameters
+        ----------
+        tokens : int64 tensor, shape (batch, n)
+            Sentences.
+        mask : tensor, shape (batch, n), optional
+            1 for tokens and 0 for padding, which must follow the tokens of a sentence. All tokens
+            if omitted.
+
+        Returns
+        -------
+        ActivationCache
+            Attention, queries, keys and values of the heads, and the residual stream.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For tokens that the decoder can't read, padding before a token, or weights that aren't
+            finite.
+        MemoryBudgetError
+            If attention would take more than 2 GiB.
+        """
+        from capacity.layer.decoder.capturing import captured_decoder
+
+        return captured_decoder(self, tokens, mask)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the decoder into a folder, as `AttentionLayer.save` writes a layer.

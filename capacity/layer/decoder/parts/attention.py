@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,18 @@ def frequencies(size: int) -> NDArray[np.float64]:
     return BASE ** (-2 * np.arange(size // 2) / size)
 
 
-def _forward(config: DecoderConfig, weights: Mapping[str, Tensor], x: Tensor) -> Tensor:
+class Heads(NamedTuple):
+    """Queries, keys, values, attention and outputs of all heads, (batch, heads, n, ...) each."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    pattern: Tensor
+    z: Tensor
+
+
+def heads_of(config: DecoderConfig, weights: Mapping[str, Tensor], x: Tensor) -> Heads:
+    """Compute what the heads do at embeddings of the shape (batch, n, d_model)."""
     import torch
 
     x = x[:, None]
@@ -52,7 +63,11 @@ def _forward(config: DecoderConfig, weights: Mapping[str, Tensor], x: Tensor) ->
     n = scores.shape[-1]
     later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
     pattern = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
-    y = (pattern @ v @ weights["W_O"]).sum(dim=1)
+    return Heads(q, k, v, pattern, pattern @ v)
+
+
+def _forward(config: DecoderConfig, weights: Mapping[str, Tensor], x: Tensor) -> Tensor:
+    y = (heads_of(config, weights, x).z @ weights["W_O"]).sum(dim=1)
     return y + weights["b_O"] if config.bias else y
 
 

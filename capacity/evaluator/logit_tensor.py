@@ -37,6 +37,7 @@ def logit_tensor(layer: AnyLayer, db: DatabaseLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float64, shape (n_subjects, n_predicates, n_objects)
+        The logits.
 
     Raises
     ------
@@ -74,8 +75,10 @@ def logit_blocks(
 
     Parameters
     ----------
-    layer, db
-        As `logit_tensor` takes them.
+    layer : AttentionLayer or Decoder
+        Layer with ``d_vocab == db.n_tokens``.
+    db : Database, or what `as_database` takes
+        Database that defines the tokens.
     pairs : int
         Most pairs in a block; at least those of one subject are.
 
@@ -85,6 +88,13 @@ def logit_blocks(
         Positions among the database's subjects.
     block : ndarray of float64, shape (n of them, n_predicates, n_objects)
         Their logits.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `layer` or `db` is of another type.
+    InvalidArgumentError
+        For another number of tokens, facts of another arity than 3, or no pair in a block.
 
     Examples
     --------

@@ -218,7 +218,7 @@ class DecoderConfig:
 
     @property
     def attention_of_layers(self) -> tuple[bool, ...]:
-        """Whether each layer has attention."""
+        """One bool for each layer: True if it has attention."""
         given = self.attention
         return (given,) * self.n_layers if isinstance(given, bool) else given
 

@@ -23,7 +23,7 @@ from capacity.transformer.activations.records.cache import ActivationCache
 
 
 class Decoder(nn.Module):
-    """A decoder with MLPs, norms, biases, positions and several layers, as its options say.
+    """A decoder with the MLPs, norms, biases, positions and layers of its options.
 
     `train`, `train_many`, `evaluate`, `fact_table` and sweeps take it as they take an
     `AttentionLayer`. Circuits and the tensor L of the paper aren't defined for it; its tensor of

@@ -68,6 +68,18 @@ def register_part(part: Part) -> None:
     ------
     InvalidArgumentError
         If the name is taken.
+
+    Examples
+    --------
+    A part that adds its input once more:
+
+    >>> twice = Part("twice", lambda c, n: {}, lambda c, w, x: x, lambda c, tape, x: x,
+    ...              lambda c, name: None, "other")
+    >>> register_part(twice)
+    >>> from capacity.layer import DecoderConfig
+    >>> DecoderConfig(2, extra=("twice",)).name
+    'd2-h1-qk2-vo2-twice'
+    >>> del _PARTS["twice"]
     """
     if part.name in _PARTS:
         raise InvalidArgumentError(

@@ -6,6 +6,8 @@ from .accuracy import evaluate as evaluate
 from .accuracy import fact_table as fact_table
 from .accuracy import memorises as memorises
 from .accuracy import pair_logits as pair_logits
+from .all_pairs import logit_blocks as logit_blocks
+from .all_pairs import logit_tensor as logit_tensor
 from .assertions import Among as Among
 from .assertions import CompletionArtefacts as CompletionArtefacts
 from .assertions import completion_artefacts as completion_artefacts
@@ -45,8 +47,6 @@ from .laws.size_law import SizeLaw as SizeLaw
 from .laws.size_law import SizeLawEstimate as SizeLawEstimate
 from .laws.size_law import fit_size_law as fit_size_law
 from .laws.size_law import held_size as held_size
-from .logit_tensor import logit_blocks as logit_blocks
-from .logit_tensor import logit_tensor as logit_tensor
 from .logit_terms import LayerTerms as LayerTerms
 from .logit_terms import layer_terms as layer_terms
 from .logit_terms import term_accuracy as term_accuracy

@@ -40,7 +40,7 @@ from capacity.layer.recall import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from capacity.layer.decoder.decoder import AnyLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 Over: TypeAlias = Literal["tokens", "objects"]

@@ -36,7 +36,7 @@ from capacity.evaluator.nonsense import nonsense_pairs
 from capacity.layer.recall import Threshold, check_threshold, pair_logits
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import AnyLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 def decoded_facts(

@@ -48,7 +48,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.layer.recall import pair_logits
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import AnyLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.layer.recall import check_tau, pair_logits
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import AnyLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 @briefly_shown

@@ -1,7 +1,6 @@
 from .by_hand import store_in_query_key as store_in_query_key
 from .by_hand import store_in_value_output as store_in_value_output
 from .decoder.config import DecoderConfig as DecoderConfig
-from .decoder.decoder import Decoder as Decoder
 from .decoder.parts.part import Part as Part
 from .decoder.parts.part import register_part as register_part
 from .engines.engine import Engine as Engine
@@ -29,6 +28,7 @@ from .model.config import LayerConfig as LayerConfig
 from .model.config import layer_rank_assumed as layer_rank_assumed
 from .model.config import layer_rank_upper as layer_rank_upper
 from .model.config import layer_rank_upper_paper as layer_rank_upper_paper
+from .model.decoder import Decoder as Decoder
 from .model.edits import Edits as Edits
 from .model.forward import Weights as Weights
 from .model.rounding import NumberFormat as NumberFormat

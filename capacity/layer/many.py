@@ -17,9 +17,9 @@ from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.layer.decoder.decoder import AnyLayer
 from capacity.layer.engines.engine import Engine, RunMany, Workload, loaded
 from capacity.layer.engines.registry import Compute
+from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.packed import train_together, weights_of
 from capacity.layer.recall import Threshold, pair_logits, recalled

@@ -20,9 +20,8 @@ from torch import Tensor, nn
 
 from capacity.checks import Seed
 from capacity.database.facts import Database
-from capacity.layer.decoder.config import AnyConfig
-from capacity.layer.decoder.decoder import AnyLayer
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.config import AnyConfig, LayerConfig
+from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.run.recipe import Recipe, Training
 

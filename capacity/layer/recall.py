@@ -18,7 +18,7 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.model.forward import PAIRS_A_BATCH, logits_of_pairs
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import AnyLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 # a probability, which has to be exceeded if it is 0.5, or an argmax

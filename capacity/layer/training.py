@@ -15,10 +15,10 @@ from capacity.checks import Seed, generator, require_integer, shown
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.layer.decoder.decoder import AnyLayer
 from capacity.layer.engines.engine import Engine, Workload, loaded
 from capacity.layer.engines.proof import require_proven
 from capacity.layer.engines.registry import Compute, engine_for
+from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.model.tensor import require_same_vocabulary
 from capacity.layer.packed import weights_of
 from capacity.layer.run.recipe import Recipe, Training

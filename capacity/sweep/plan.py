@@ -20,10 +20,10 @@ from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import SweepError
 from capacity.evaluator.accuracy import TAUS
-from capacity.layer.decoder.config import AnyConfig, DecoderConfig
+from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.registry import Compute, Device, engine_for, engine_named
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.config import AnyConfig, LayerConfig
 from capacity.layer.run.recipe import ONE_START, Recipe, Starts
 
 # parts of every key: raise them when the columns, or the results that the code computes, change

@@ -333,7 +333,7 @@ def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: 
     ("config", "device", "why"),
     [
         (LayerConfig(9, 1, 1, 1), "cpu", "d_model must be at most 8"),
-        (LayerConfig(4, 1, 1, 1, bias=True), "cpu", "no norm, biases or positions"),
+        (LayerConfig(4, 1, 1, 1, bias=True), "cpu", "the paper's layer alone"),
         (LayerConfig(4, 1, 1, 1), "cuda", "it runs on CPUs only"),
     ],
 )

@@ -171,7 +171,7 @@ def train(
     of_decoders = {"n_layers": n_layers, "mlp": mlp, "activation": activation, "norm": norm,
                    "positions": positions, "bias": bias}  # fmt: skip
     asked = DecoderConfig(d_model, n_heads, scale=scale, **given, **of_decoders)  # type: ignore[arg-type]
-    if asked != DecoderConfig.of_layer(config):
+    if asked != config.as_decoder():
         config = asked
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
     db = load_chosen(one_or_several(files), chosen, format=format, multi=multi or "error")

@@ -13,7 +13,6 @@ from capacity.checks import require_choice, require_integer, shown, with_known_o
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.decoder.parts.part import Part, part_named
-from capacity.layer.model.config import HEAD_SIZES, LayerConfig
 
 Activation: TypeAlias = Literal["relu", "gelu", "silu"]
 Norm: TypeAlias = Literal["none", "layer", "rms"]
@@ -23,6 +22,8 @@ Positions: TypeAlias = Literal["none", "learned", "rotary"]
 # what becomes of a part's result: it replaces the stream, or is added to that of `begin`
 Role: TypeAlias = Literal["replace", "begin", "add"]
 
+# sizes that the others determine if they are omitted
+HEAD_SIZES = ("d_head_qk", "d_head_vo")
 # of fields that are words
 _WORDS = {"activation": Activation, "norm": Norm, "norm_place": NormPlace, "positions": Positions}
 # a sentence of a fact has two tokens before the last
@@ -33,7 +34,7 @@ LEAST_POSITIONS = 2
 @with_known_options
 @dataclass(frozen=True)
 class DecoderConfig:
-    """Sizes and options of a decoder, of which `LayerConfig` describes the paper's.
+    """Sizes and options of a decoder; `LayerConfig` has those of the paper's.
 
     Each layer adds to the residual stream what its heads write, and then what its MLP writes.
 
@@ -142,20 +143,7 @@ class DecoderConfig:
 
     def _require_heads(self) -> None:
         for name in HEAD_SIZES:
-            value = getattr(self, name)
-            if value is None:
-                if self.d_model % self.n_heads:
-                    raise InvalidArgumentError(
-                        f"`{name}` may be omitted only if n_heads divides d_model; got d_model = "
-                        f"{self.d_model} and n_heads = {self.n_heads}. Pass a `{name}`."
-                    )
-                value = self.d_model // self.n_heads
-            self._set(name, require_integer(name, value, least=1))
-            if getattr(self, name) > self.d_model:
-                raise InvalidArgumentError(
-                    f"`{name}` must be at most d_model = {self.d_model}, for a head can't use "
-                    f"more; got {getattr(self, name)}."
-                )
+            self._set(name, head_size(name, getattr(self, name), self.d_model, self.n_heads))
 
     def _require_attention(self) -> None:
         given = self.attention
@@ -194,27 +182,6 @@ class DecoderConfig:
                     "`positions` must not be 'rotary' without attention, whose queries and keys "
                     "it turns."
                 )
-
-    @classmethod
-    def of_layer(cls, layer: LayerConfig) -> DecoderConfig:
-        """Convert the configuration of a layer: the decoder computes the same.
-
-        Examples
-        --------
-        >>> DecoderConfig.of_layer(LayerConfig(4, 2, layer_norm=True)).name
-        'd4-h2-qk2-vo2-layer'
-        """
-        return cls(
-            layer.d_model,
-            layer.n_heads,
-            layer.d_head_qk,
-            layer.d_head_vo,
-            norm="layer" if layer.layer_norm else "none",
-            bias=layer.bias,
-            positions="learned" if layer.n_positions else "none",
-            n_positions=layer.n_positions,
-            scale=layer.scale,
-        )
 
     @property
     def attention_of_layers(self) -> tuple[bool, ...]:
@@ -314,10 +281,6 @@ class DecoderConfig:
         }
 
 
-# sizes and options of what is trained
-AnyConfig: TypeAlias = LayerConfig | DecoderConfig
-
-
 class Place(NamedTuple):
     """A part in its place: the names of its weights begin with `prefix`."""
 
@@ -348,3 +311,28 @@ def _listed(config: DecoderConfig) -> Iterator[Place]:
     if before:
         yield Place("norm.", norm, "replace")
     yield Place("", part_named("unembedding"), "replace")
+
+
+def head_size(name: str, size: int | None, d_model: int, n_heads: int) -> int:
+    """Check the size of a head, which is d_model / n_heads if it is omitted.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it isn't an integer from 1 to d_model, or is omitted though n_heads doesn't divide it.
+    """
+    if size is None:
+        if d_model % n_heads:
+            raise InvalidArgumentError(
+                f"`{name}` may be omitted only if n_heads divides d_model, as it is then their "
+                f"quotient; got d_model = {d_model} and n_heads = {n_heads}. Give a `{name}` from "
+                f"1 to {d_model}."
+            )
+        return d_model // n_heads
+    size = require_integer(name, size)
+    if size > d_model:
+        raise InvalidArgumentError(
+            f"`{name}` must be at most d_model = {d_model}, for a head can't use more (Wong 2025, "
+            f"section 3); got {size}."
+        )
+    return size

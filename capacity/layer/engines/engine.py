@@ -16,12 +16,12 @@ import numpy as np
 from capacity.checks import nearest, shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.layer.decoder.config import AnyConfig
+from capacity.layer.model.config import AnyConfig
 from capacity.layer.run.recipe import Recipe, Training
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
-    from capacity.layer.decoder.decoder import AnyLayer
+    from capacity.layer.model.decoder import AnyLayer
     from capacity.layer.model.forward import Weights
     from capacity.layer.packed import PackedLayers
     from capacity.layer.run.snapshots import Snapshots

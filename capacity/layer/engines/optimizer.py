@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capacity.layer.decoder.decoder import AnyLayer
+from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.run.history import Recorder
 from capacity.layer.run.recipe import Recipe, Status, Training
 from capacity.layer.run.snapshots import Arrays, Snapshots

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from capacity.database.facts import Database
-    from capacity.layer.decoder.decoder import AnyLayer
     from capacity.layer.engines.optimizer import Looked
+    from capacity.layer.model.decoder import AnyLayer
 
 
 def run(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.layer.decoder.config import AnyConfig
+from capacity.layer.model.config import AnyConfig
 
 # arrays with the names and shapes of LayerConfig.shapes
 Weights: TypeAlias = Mapping[str, NDArray[Any]]

@@ -16,8 +16,9 @@ from capacity.checks import (
     shown,
 )
 from capacity.errors import InvalidTypeError
-from capacity.layer.decoder.config import AnyConfig, DecoderConfig
+from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.decoder.structure import initial_weights_of_parts
+from capacity.layer.model.config import AnyConfig
 
 
 def initial_weights(config: AnyConfig, d_vocab: int, seed: Seed) -> dict[str, NDArray[np.float64]]:

@@ -41,8 +41,8 @@ from numpy.typing import NDArray
 
 from capacity.checks import require_choice, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.layer.decoder.decoder import AnyLayer, Decoder
 from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.decoder import AnyLayer, Decoder
 
 Model = TypeVar("Model", bound=AnyLayer)
 

@@ -25,16 +25,16 @@ from capacity.checks import (
     shown,
 )
 from capacity.errors import CapacityError, InvalidArgumentError, StorageError
-from capacity.layer.decoder.config import AnyConfig, DecoderConfig
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.model.config import AnyConfig, LayerConfig
 from capacity.safe_files import read_file, require_replaceable, write_whole
 
 WEIGHTS, COPY = "weights.safetensors", "config.json"
 # the key of the configuration; one key alone, since the format doesn't keep the order of several
 _KEY = "config"
 _DTYPES = {"F32": torch.float32, "F64": torch.float64}
-# a layer has 15 tensors at most, and a decoder as many in each of its layers
-_MAX_HEADER = 2**20
+# a layer has 15 tensors at most, and a decoder as many in each of some dozens of layers
+_MAX_HEADER = 2**16
 
 
 def require_place(folder: str | os.PathLike[str], *others: str) -> None:

@@ -32,8 +32,8 @@ from capacity.database.given_facts import DatabaseLike
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
-from capacity.layer.decoder.decoder import AnyLayer
 from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.decoder import AnyLayer
 from capacity.tensor.coordinates import BUDGET
 from capacity.tensor.given_tensors import register_tensor_converter
 

@@ -30,8 +30,8 @@ import pyarrow as pa
 
 from capacity.evaluator.accuracy import TAUS
 from capacity.evaluator.columns import accuracy_column, scale_column
-from capacity.layer.decoder.config import AnyConfig, DecoderConfig
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.model.config import AnyConfig, LayerConfig
 from capacity.layer.run.recipe import Recipe, Starts, TriedStarts
 
 # of the rank of a run's database

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
-from capacity.layer.decoder.config import AnyConfig
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import Compute, make_known
-from capacity.layer.model.config import LayerConfig, layer_rank_assumed, layer_rank_upper
+from capacity.layer.model.config import AnyConfig, LayerConfig, layer_rank_assumed, layer_rank_upper
 from capacity.layer.run.recipe import Recipe, Training
 from capacity.progress import Progress
 from capacity.sweep.plan import Run

@@ -28,8 +28,8 @@ from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import AnyLayer
     from capacity.layer.engines.engine import RunMany, RunWeights
+    from capacity.layer.model.decoder import AnyLayer
 
 # a trained layer, or the weights of one, if no layer was made
 Trained: TypeAlias = "AnyLayer | Weights"
@@ -97,8 +97,8 @@ def layer_of(run: Run, trained: Trained | None) -> Any:
     """
     import torch
 
-    from capacity.layer.decoder.decoder import AnyLayer, Decoder
     from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer, Decoder
 
     if isinstance(trained, AnyLayer):
         return trained
@@ -168,9 +168,9 @@ def _as_layers(
 ) -> tuple[list[AnyLayer], list[Training]]:
     import torch
 
-    from capacity.layer.decoder.decoder import Decoder
     from capacity.layer.many import train_many
     from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import Decoder
     from capacity.layer.training import train
 
     recipe, compute = runs[0].recipe, replace(runs[0].compute, engine=runs[0].engine)

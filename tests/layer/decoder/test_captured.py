@@ -47,7 +47,7 @@ def test_it_is_what_is_captured_of_the_layer_that_it_was_converted_from() -> Non
     layer = AttentionLayer(config, 7, seed=1)
     names = config.names_in_decoder()
     decoder = Decoder.of_weights(
-        DecoderConfig.of_layer(config), {names[n]: p for n, p in layer.named_parameters()}
+        config.as_decoder(), {names[n]: p for n, p in layer.named_parameters()}
     )
     ours, theirs = decoder.capture(TOKENS), layer.capture(TOKENS)
     torch.testing.assert_close(ours.layers[0].pattern, theirs.layers[0].pattern)

@@ -108,8 +108,8 @@ def test_a_layer_converts_into_the_decoder_that_computes_the_same(
         p.data += torch.randn(p.shape, generator=generator, dtype=p.dtype)
     names = config.names_in_decoder()
     weights = {names[name]: p for name, p in layer.named_parameters()}
-    decoder = Decoder.of_weights(DecoderConfig.of_layer(config), weights)
+    decoder = Decoder.of_weights(config.as_decoder(), weights)
     tokens = torch.tensor([[0, 1, 2], [3, 3, 5]])
     torch.testing.assert_close(decoder(tokens), layer(tokens), rtol=1e-12, atol=1e-12)
-    same = Decoder(DecoderConfig.of_layer(config), 6, seed=1)
+    same = Decoder(config.as_decoder(), 6, seed=1)
     assert torch.equal(same.W_E, AttentionLayer(config, 6, seed=1).W_E)

@@ -21,12 +21,12 @@ from capacity.layer.run.recipe import Recipe, Status, Training
 from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import AnyLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 Array = NDArray[Any]
 
-# seconds that an interrupt waits for at most, roughly, and instructions done in one
-PATIENCE_S, ENTRIES_A_SECOND = 0.2, 2e9
+# seconds that an interrupt waits for at most, roughly
+PATIENCE_S = 0.2
 
 
 def run(
@@ -61,7 +61,7 @@ def run_weights(
     still = {*frozen, *filter(recipe.freezes, weights)}
     if isinstance(config, LayerConfig):
         names = config.names_in_decoder()
-        config = DecoderConfig.of_layer(config)
+        config = config.as_decoder()
         weights = {names[name]: array for name, array in weights.items()}
         still = {names[name] for name in still}
     recorded = RecordedRun(config, weights, db, recipe, still)
@@ -142,8 +142,12 @@ class RecordedRun:
             ).ravel()
         self._given = weights
         self._recorder = Recorder(recipe.epochs)
-        work = sum(row[4] * row[5] for row in tape.forward if row[0] == execute.MATMUL) * rows
-        self._epochs_a_call = max(1, int(PATIENCE_S * ENTRIES_A_SECOND / (3 * work + tape.size)))
+
+    def _epochs_a_call(self) -> int:
+        """Number of epochs in `PATIENCE_S` seconds, at about 2 * 10^9 products a second."""
+        products = [row[4] * row[5] for row in self._forward.tolist() if row[0] == execute.MATMUL]
+        entries = 3 * sum(products) * int(self._places[0]) + len(self._a)
+        return max(1, int(PATIENCE_S * 2e9 / entries))
 
     def train(
         self, rng: np.random.Generator, snapshots: Snapshots = NO_SNAPSHOTS
@@ -155,12 +159,12 @@ class RecordedRun:
         epoch, held = snapshots.recall(rng, lambda: changing, recipe.epochs)
         for name, array in held.items():
             changing[name][...] = array
-        rates = recipe.learning_rates()
+        rates, stride = recipe.learning_rates(), self._epochs_a_call()
         while True:
             if epoch in snapshots.at:
                 self.write_back(self._given)
             snapshots.offer(epoch, rng, lambda: changing, loss=recorder.loss_before(epoch))
-            stop = snapshots.next_stop(epoch, min(epoch + self._epochs_a_call, recipe.epochs))
+            stop = snapshots.next_stop(epoch, min(epoch + stride, recipe.epochs))
             end, epoch, loss, share = execute.train(
                 self._a, self._indices, self._forward, self._backward, self._places, self._rule,
                 rates, recorder.epochs, recorder.losses, recorder.shares, epoch, stop,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 from capacity.layer.engines.tape import execute as do
 from capacity.layer.engines.tape.pointwise import GELU, RELU, SILU
 
@@ -50,6 +51,7 @@ class Weight:
     shape: tuple[int, ...]
 
 
+@briefly_shown
 @dataclass
 class Tape:
     """Instructions for rows of numbers, and the places that they use.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
@@ -12,14 +12,28 @@ from torch import Tensor, nn
 
 from capacity.checks import Seed, shown
 from capacity.errors import InvalidTypeError
-from capacity.layer.decoder.config import DecoderConfig
-from capacity.layer.decoder.structure import logits_of
+from capacity.layer.decoder.config import DecoderConfig, Place
+from capacity.layer.decoder.parts.attention import heads_of
+from capacity.layer.decoder.parts.norm import EPSILON
+from capacity.layer.decoder.structure import followed, logits_of, weights_at
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.devices import moved_to, require_device
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.model.storage import read_layer, require_weights, write_layer
-from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.cache import (
+    ActivationCache,
+    LayerActivations,
+    Normed,
+    Step,
+    Written,
+    written_by_heads,
+)
+from capacity.transformer.activations.records.validation import (
+    check_written,
+    checked_tokens,
+    require_affordable_attention,
+)
 
 
 class Decoder(nn.Module):
@@ -160,9 +174,7 @@ class Decoder(nn.Module):
         MemoryBudgetError
             If attention would take more than 2 GiB.
         """
-        from capacity.layer.decoder.capturing import captured_decoder
-
-        return captured_decoder(self, tokens, mask)
+        return _captured(self, tokens, mask)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the decoder into a folder, as `AttentionLayer.save` writes a layer.
@@ -211,7 +223,7 @@ class Decoder(nn.Module):
         if isinstance(config, LayerConfig):
             names = config.names_in_decoder()
             moved = {names[name]: tensor for name, tensor in moved.items()}
-            config = DecoderConfig.of_layer(config)
+            config = config.as_decoder()
         return cls.of_weights(config, moved)
 
 
@@ -223,5 +235,64 @@ def _require_config(config: object) -> None:
     if not isinstance(config, DecoderConfig):
         raise InvalidTypeError(
             f"`config` must be a DecoderConfig; got {shown(config)}. A LayerConfig converts into "
-            "one by DecoderConfig.of_layer."
+            "one by its method as_decoder."
         )
+
+
+@torch.no_grad()
+def _captured(decoder: Decoder, tokens: Tensor, mask: Tensor | None) -> ActivationCache:
+    """Run sentences through a decoder and keep its activations; see `Decoder.capture`."""
+    config = decoder.config
+    real = checked_tokens(
+        tokens,
+        mask,
+        d_vocab=decoder.d_vocab,
+        n_positions=config.n_positions or None,
+        padding_after=True,
+    )
+    require_affordable_attention(tokens, config.n_layers, config.n_heads)
+    weights = {name: p.detach().clone() for name, p in decoder.named_parameters()}
+    layers: list[LayerActivations] = []
+    steps: list[Step] = []
+    streams: list[Tensor] = []
+
+    def act(place: Place, x: Any) -> Any:
+        w, name = weights_at(place, weights), place.part.name
+        if name == "unembedding":
+            return x
+        y = place.part.forward(config, w, x)
+        if name == "embedding":
+            streams.append(y)
+        elif name == "norm":
+            if place.role == "replace":
+                steps.append(_normed(_layer_of(place, config.n_layers), w, x))
+        elif name == "attention":
+            q, k, v, pattern, z = heads_of(config, w, x)
+            b_V, b_O = (w["b_V"][:, 0], w["b_O"]) if config.bias else (None, None)
+            heads = LayerActivations(pattern, q, k, v, z, w["W_O"], b_V, b_O,
+                                     config.attention_scale).without_padding(real)  # fmt: skip
+            layers.append(heads)
+            steps.append(written_by_heads(_layer_of(place, config.n_layers), heads))
+        else:
+            kind = "feed_forward" if name == "mlp" else "mixers"
+            steps.append(Written(_layer_of(place, config.n_layers), kind, y, w.get("b_out"), x))
+        return y
+
+    followed(config, tokens, act, torch.add)
+    cache = ActivationCache(tuple(layers), real, True, streams[0], tuple(steps), "Decoder")
+    return check_written(cache)
+
+
+def _layer_of(place: Place, n_layers: int) -> int:
+    """Index of a part's layer; that of the last for what follows all of them."""
+    steps = place.prefix.split(".")
+    return int(steps[1]) if steps[0] == "layers" else n_layers - 1
+
+
+def _normed(layer: int, weights: dict[str, Tensor], x: Tensor) -> Normed:
+    """Step of a norm on the residual stream."""
+    bias = weights.get("bias")
+    mean = None if bias is None else x.mean(dim=-1, keepdim=True)
+    centred = x if mean is None else x - mean
+    scale = (centred.square().mean(dim=-1, keepdim=True) + EPSILON).sqrt()
+    return Normed(layer, mean, scale, weights["weight"], bias)

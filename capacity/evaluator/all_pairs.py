@@ -16,7 +16,7 @@ from capacity.layer.recall import pair_logits
 from capacity.tensor.coordinates import BUDGET
 
 if TYPE_CHECKING:
-    from capacity.layer.decoder.decoder import AnyLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 def logit_tensor(layer: AnyLayer, db: DatabaseLike) -> NDArray[np.float64]:

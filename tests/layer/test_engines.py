@@ -344,7 +344,7 @@ def test_an_engine_that_cannot_train_a_layer_says_why(
     with pytest.raises(ValueError, match=why):
         engine_for("fused", work)
     auto = engine_for("auto", work)
-    assert auto.name == ("blocked" if config.is_plain else "reference")
+    assert auto.name == ("blocked" if config.is_plain else "tape")
 
 
 def test_auto_writes_its_choice() -> None:

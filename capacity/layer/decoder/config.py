@@ -17,7 +17,7 @@ from capacity.layer.decoder.parts.part import Part, part_named
 Activation: TypeAlias = Literal["relu", "gelu", "silu"]
 Norm: TypeAlias = Literal["none", "layer", "rms"]
 NormPlace: TypeAlias = Literal["before", "after"]
-Positions: TypeAlias = Literal["none", "learned", "rotary"]
+PositionKind: TypeAlias = Literal["none", "learned", "rotary"]
 
 # what becomes of a part's result: it replaces the stream, or is added to that of `begin`
 Role: TypeAlias = Literal["replace", "begin", "add"]
@@ -25,7 +25,12 @@ Role: TypeAlias = Literal["replace", "begin", "add"]
 # sizes that the others determine if they are omitted
 HEAD_SIZES = ("d_head_qk", "d_head_vo")
 # of fields that are words
-_WORDS = {"activation": Activation, "norm": Norm, "norm_place": NormPlace, "positions": Positions}
+_WORDS = {
+    "activation": Activation,
+    "norm": Norm,
+    "norm_place": NormPlace,
+    "positions": PositionKind,
+}
 # a sentence of a fact has two tokens before the last
 LEAST_POSITIONS = 2
 
@@ -104,7 +109,7 @@ class DecoderConfig:
     norm: Norm = "none"
     norm_place: NormPlace = "before"
     bias: bool = False
-    positions: Positions = "none"
+    positions: PositionKind = "none"
     n_positions: int = 0
     scale: bool = False
     tie_embeddings: bool = False
@@ -223,17 +228,6 @@ class DecoderConfig:
         words += [name for name, is_on in flags.items() if is_on]
         return "-".join([*words, *self.extra])
 
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """Parts of the decoder in the order in which they act.
-
-        Examples
-        --------
-        >>> [place.prefix + place.part.name for place in DecoderConfig(2, norm="rms").places][1:3]
-        ['layers.0.attention.norm.norm', 'layers.0.attention.attention']
-        """
-        return _places(self)
-
     def shapes(self, d_vocab: int) -> dict[str, tuple[int, ...]]:
         """Shapes of all weights of a decoder with `d_vocab` tokens, by name.
 
@@ -244,7 +238,7 @@ class DecoderConfig:
         """
         return {
             f"{place.prefix}{name}": shape
-            for place in self.places
+            for place in places_of(self)
             for name, shape in place.part.shapes(self, d_vocab).items()
         }
 
@@ -257,7 +251,7 @@ class DecoderConfig:
         {'embeddings': 80, 'heads': 64, 'mlp': 64, 'norms': 12}
         """
         counts: Counter[str] = Counter({"embeddings": 0, "heads": 0, "mlp": 0, "norms": 0})
-        for place in self.places:
+        for place in places_of(self):
             shapes = place.part.shapes(self, d_vocab).values()
             counts[place.part.counted_as] += sum(map(math.prod, shapes))
         return dict(counts)
@@ -290,7 +284,14 @@ class Place(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _places(config: DecoderConfig) -> tuple[Place, ...]:
+def places_of(config: DecoderConfig) -> tuple[Place, ...]:
+    """Return the parts of a decoder in the order in which they act.
+
+    Examples
+    --------
+    >>> [place.prefix + place.part.name for place in places_of(DecoderConfig(2, norm="rms"))][1:3]
+    ['layers.0.attention.norm.norm', 'layers.0.attention.attention']
+    """
     return tuple(_listed(config))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.layer.decoder.config import DecoderConfig, Place
+from capacity.layer.decoder.config import DecoderConfig, Place, places_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +24,7 @@ def followed(
 ) -> _Stream:
     """Apply the parts of a decoder one after the other, to tensors or to buffers of a tape."""
     stream, inner = start, None
-    for place in config.places:
+    for place in places_of(config):
         if place.role == "begin":
             inner = act(place, stream)
         elif place.role == "add":
@@ -69,7 +69,7 @@ def initial_weights_of_parts(
 ) -> dict[str, NDArray[np.float64]]:
     """Draw the initial weights of each part, in their order (`initial_weights`)."""
     weights: dict[str, NDArray[np.float64]] = {}
-    for place in config.places:
+    for place in places_of(config):
         for name, shape in place.part.shapes(config, d_vocab).items():
             fan_in = place.part.fan_in(config, name)
             if fan_in is None:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from capacity.layer.engines.tape.tape import Buffer, Tape
 
-# a `DecoderConfig`, whose module needs this one
-Config: TypeAlias = Any
 Shapes: TypeAlias = dict[str, tuple[int, ...]]
 
 
@@ -23,6 +21,8 @@ Shapes: TypeAlias = dict[str, tuple[int, ...]]
 @dataclass(frozen=True)
 class Part:
     """One kind of module of a decoder: a function of the residual stream, with weights.
+
+    The first argument of its functions is the `DecoderConfig`.
 
     Attributes
     ----------
@@ -46,10 +46,10 @@ class Part:
     """
 
     name: str
-    shapes: Callable[[Config, int], Shapes]
-    forward: Callable[[Config, Mapping[str, Tensor], Tensor], Tensor]
-    record: Callable[[Config, Tape, Any], Buffer]
-    fan_in: Callable[[Config, str], int | None]
+    shapes: Callable[[Any, int], dict[str, tuple[int, ...]]]
+    forward: Callable[[Any, Mapping[str, Tensor], Tensor], Tensor]
+    record: Callable[[Any, Tape, Any], Buffer]
+    fan_in: Callable[[Any, str], int | None]
     counted_as: str
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
+from capacity.layer.decoder.config import Activation
 from capacity.layer.engines.tape import execute as do
 from capacity.layer.engines.tape.pointwise import GELU, RELU, SILU
 
-Activation = Literal["relu", "gelu", "silu"]
 _KINDS = {"relu": RELU, "gelu": GELU, "silu": SILU}
 # numbers in the widest vector, of float32
 LANES = 16
@@ -29,6 +29,7 @@ def padded(n: int) -> int:
     return -(-n // LANES) * LANES
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Buffer:
     """Features of all rows: the places of their values and of their gradients."""
@@ -42,6 +43,7 @@ class Buffer:
         return Buffer(self.at + start * rows, self.gradient + start * rows, n)
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Weight:
     """Places of a weight and of its gradient, and its shape there."""

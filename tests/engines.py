@@ -57,7 +57,9 @@ def run_many(
     trainings: list[Training] = []
     for i, (db, rng) in enumerate(zip(databases, rngs, strict=True)):
         weights = {name: weight.numpy() for name, weight in packed.weights(i).items()}
-        trainings.append(run_weights(packed.configs[i], weights, db, recipe, rng))
+        config = packed.configs[i]
+        assert isinstance(config, LayerConfig)
+        trainings.append(run_weights(config, weights, db, recipe, rng))
     return [replace(training, engine="together") for training in trainings]
 
 

@@ -53,13 +53,13 @@ def test_the_kind_the_bound_and_the_format_of_the_page_pass_their_tests_without_
 def test_the_engine_and_the_experiment_of_the_page_pass_their_tests(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     others = sorted(name for name in MODULES if name.startswith("test_") and name not in NO_TORCH)
-    assert "2 passed" in pytest_of(tmp_path, *others)
+    assert "3 passed" in pytest_of(tmp_path, *others)
 
 
 def test_each_module_of_the_page_is_short_and_has_a_test() -> None:
     modules = [name for name in MODULES if not name.startswith("test_")]
     assert {f"test_{name}" for name in modules} == MODULES.keys() - {*modules}
-    assert len(modules) == 5
+    assert len(modules) == 6
     assert max(map(len, "".join(MODULES.values()).splitlines())) <= 100
 
 

@@ -6,6 +6,8 @@ from .accuracy import evaluate as evaluate
 from .accuracy import fact_table as fact_table
 from .accuracy import memorises as memorises
 from .accuracy import pair_logits as pair_logits
+from .all_pairs import logit_blocks as logit_blocks
+from .all_pairs import logit_tensor as logit_tensor
 from .assertions import Among as Among
 from .assertions import CompletionArtefacts as CompletionArtefacts
 from .assertions import completion_artefacts as completion_artefacts

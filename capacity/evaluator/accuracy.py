@@ -40,7 +40,7 @@ from capacity.layer.recall import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 Over: TypeAlias = Literal["tokens", "objects"]
@@ -163,13 +163,13 @@ def accuracy_of_logits(
 
 
 def evaluate(
-    layer: AttentionLayer, db: DatabaseLike, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
+    layer: AnyLayer, db: DatabaseLike, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
 ) -> Accuracy:
     """Measure the shares of a database's facts that a layer recalls.
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
         Functional database.
@@ -212,14 +212,14 @@ def evaluate(
     return accuracy_of_logits(logits, db.token_triples[:, 2], taus)
 
 
-def memorises(layer: AttentionLayer, db: DatabaseLike, tau: Threshold) -> bool:
+def memorises(layer: AnyLayer, db: DatabaseLike, tau: Threshold) -> bool:
     """Return True if the layer tau-memorises the database: all objects have probability >= tau.
 
     Wong 2025, below equation (14).
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
         Functional database.
@@ -256,7 +256,7 @@ def memorises(layer: AttentionLayer, db: DatabaseLike, tau: Threshold) -> bool:
 
 
 def fact_table(
-    layer: AttentionLayer, db: DatabaseLike, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
+    layer: AnyLayer, db: DatabaseLike, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
 ) -> pd.DataFrame:
     """Tabulate how a layer recalls each fact of a database.
 

@@ -36,11 +36,11 @@ from capacity.evaluator.nonsense import nonsense_pairs
 from capacity.layer.recall import Threshold, check_threshold, pair_logits
 
 if TYPE_CHECKING:
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 def decoded_facts(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     db: DatabaseLike,
     tau: Threshold = "argmax_paper",
     *,
@@ -50,7 +50,7 @@ def decoded_facts(
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
         Database whose pairs (k, q) are queried.
@@ -164,7 +164,7 @@ class CompletionArtefacts:
 
 
 def completion_artefacts(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     db: DatabaseLike,
     *,
     thresholds: Iterable[Threshold] = THRESHOLDS,
@@ -178,7 +178,7 @@ def completion_artefacts(
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
         Facts that the layer was taught.
@@ -265,7 +265,7 @@ def _other_pairs(taught: NDArray[np.int64], n_tokens: int) -> NDArray[np.int64]:
 
 
 def _asserted(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     pairs: NDArray[np.int64],
     objects: NDArray[np.integer],
     thresholds: tuple[Threshold, ...],

@@ -48,7 +48,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.layer.recall import pair_logits
 
 if TYPE_CHECKING:
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,12 @@ class StoredBits:
         }
 
 
-def stored_bits(layer: AttentionLayer, db: DatabaseLike) -> StoredBits:
+def stored_bits(layer: AnyLayer, db: DatabaseLike) -> StoredBits:
     """Measure how many bits of a database are stored by a layer, in both conventions.
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
         Functional database.
@@ -183,7 +183,7 @@ def stored_bits(layer: AttentionLayer, db: DatabaseLike) -> StoredBits:
     )
 
 
-def _log2_probabilities(layer: AttentionLayer, db: Database) -> np.ndarray:
+def _log2_probabilities(layer: AnyLayer, db: Database) -> np.ndarray:
     """Each fact's log2 p(v | k, q) over all tokens; all NaN if a logit isn't finite."""
     z = pair_logits(layer, db.token_triples[:, :2])
     if not np.isfinite(z).all():

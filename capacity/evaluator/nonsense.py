@@ -24,7 +24,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.layer.recall import check_tau, pair_logits
 
 if TYPE_CHECKING:
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 @briefly_shown
@@ -163,7 +163,7 @@ def with_unknown(
 
 
 def nonsense_answers(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     db: DatabaseLike,
     *,
     tau: float = 0.95,
@@ -174,7 +174,7 @@ def nonsense_answers(
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
         Database that defines the nonsense queries.

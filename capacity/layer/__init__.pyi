@@ -1,5 +1,12 @@
 from .by_hand import store_in_query_key as store_in_query_key
 from .by_hand import store_in_value_output as store_in_value_output
+from .decoder.config import Activation as Activation
+from .decoder.config import DecoderConfig as DecoderConfig
+from .decoder.config import Norm as Norm
+from .decoder.config import NormPlace as NormPlace
+from .decoder.config import PositionKind as PositionKind
+from .decoder.parts.part import Part as Part
+from .decoder.parts.part import register_part as register_part
 from .engines.engine import Engine as Engine
 from .engines.engine import RunMany as RunMany
 from .engines.engine import RunWeights as RunWeights
@@ -10,6 +17,9 @@ from .engines.registry import Device as Device
 from .engines.registry import DType as DType
 from .engines.registry import register_engine as register_engine
 from .engines.registry import unregister_engine as unregister_engine
+from .engines.tape.tape import Buffer as Buffer
+from .engines.tape.tape import Tape as Tape
+from .engines.tape.tape import Weight as Weight
 from .frozen_gates import frozen_gates_most as frozen_gates_most
 from .frozen_gates import log2_assignments_held as log2_assignments_held
 from .frozen_gates import random_gate_facts as random_gate_facts
@@ -18,10 +28,13 @@ from .frozen_gates import random_gate_rank as random_gate_rank
 from .many import train_many as train_many
 from .model.ablation import ablate as ablate
 from .model.attention_layer import AttentionLayer as AttentionLayer
+from .model.config import AnyConfig as AnyConfig
 from .model.config import LayerConfig as LayerConfig
 from .model.config import layer_rank_assumed as layer_rank_assumed
 from .model.config import layer_rank_upper as layer_rank_upper
 from .model.config import layer_rank_upper_paper as layer_rank_upper_paper
+from .model.decoder import AnyLayer as AnyLayer
+from .model.decoder import Decoder as Decoder
 from .model.edits import Edits as Edits
 from .model.forward import Weights as Weights
 from .model.rounding import NumberFormat as NumberFormat

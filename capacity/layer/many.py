@@ -19,7 +19,7 @@ from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.engines.engine import Engine, RunMany, Workload, loaded
 from capacity.layer.engines.registry import Compute
-from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.packed import train_together, weights_of
 from capacity.layer.recall import Threshold, pair_logits, recalled
@@ -29,7 +29,7 @@ from capacity.layer.training import engine_of, forget_gradients, held_still
 
 
 def train_many(
-    tasks: Sequence[tuple[AttentionLayer, DatabaseLike]],
+    tasks: Sequence[tuple[AnyLayer, DatabaseLike]],
     recipe: Recipe | None = None,
     compute: Compute | None = None,
     *,
@@ -46,7 +46,7 @@ def train_many(
 
     Parameters
     ----------
-    tasks : sequence of (AttentionLayer, Database)
+    tasks : sequence of (AttentionLayer or Decoder, Database)
         Layers, each with the functional database that it is trained on. No layer may come twice.
     recipe : Recipe, optional
         Hyperparameters of all tasks; the defaults of `Recipe` if omitted.
@@ -135,7 +135,7 @@ def train_many(
 class Job:
     """A layer to train, whose arguments have been checked."""
 
-    layer: AttentionLayer
+    layer: AnyLayer
     db: Database
     engine: Engine
     work: Workload
@@ -234,7 +234,7 @@ def _trained(jobs: Sequence[Job], recipe: Recipe, threads: int) -> list[Training
 
 
 def _require_apart(
-    tasks: Sequence[tuple[AttentionLayer, DatabaseLike]],
+    tasks: Sequence[tuple[AnyLayer, DatabaseLike]],
     seeds: Sequence[Seed],
     threads: int,
 ) -> None:
@@ -261,6 +261,6 @@ def _require_apart(
         )
 
 
-def _named_weights(layer: AttentionLayer) -> Iterator[tuple[str, nn.Parameter]]:
+def _named_weights(layer: AnyLayer) -> Iterator[tuple[str, nn.Parameter]]:
     """Weights of a layer, in the order of ``config.shapes(d_vocab)``."""
     return zip(layer.config.shapes(layer.d_vocab), weights_of(layer), strict=True)

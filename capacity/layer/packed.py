@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from capacity.checks import Seed
 from capacity.database.facts import Database
-from capacity.layer.model.attention_layer import AttentionLayer
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.config import AnyConfig, LayerConfig
+from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.run.recipe import Recipe, Training
 
@@ -57,7 +57,7 @@ class PackedLayers:
     """
 
     def __init__(
-        self, configs: Sequence[LayerConfig], d_vocabs: Sequence[int], values: Tensor
+        self, configs: Sequence[AnyConfig], d_vocabs: Sequence[int], values: Tensor
     ) -> None:
         self.configs, self.d_vocabs, self.values = tuple(configs), tuple(d_vocabs), values
         sizes = map(_n_weights, self.configs, self.d_vocabs)
@@ -67,7 +67,7 @@ class PackedLayers:
         return len(self.configs)
 
     @classmethod
-    def of(cls, layers: Sequence[AttentionLayer]) -> PackedLayers:
+    def of(cls, layers: Sequence[AnyLayer]) -> PackedLayers:
         """Copy the weights of layers of one device and dtype, by one tensor operation."""
         weights = [w.detach().reshape(-1) for layer in layers for w in weights_of(layer)]
         return cls([x.config for x in layers], [x.d_vocab for x in layers], torch.cat(weights))
@@ -75,7 +75,7 @@ class PackedLayers:
     @classmethod
     def drawn(
         cls,
-        configs: Sequence[LayerConfig],
+        configs: Sequence[AnyConfig],
         d_vocabs: Sequence[int],
         seeds: Sequence[Seed] | None = None,
         *,
@@ -132,7 +132,7 @@ class PackedLayers:
                 start = end
             yield weights
 
-    def write_back(self, layers: Sequence[AttentionLayer]) -> None:
+    def write_back(self, layers: Sequence[AnyLayer]) -> None:
         """Copy the weights into layers of the same sizes, on the same device."""
         into = [weight.detach() for layer in layers for weight in weights_of(layer)]
         parts = self.values.split([weight.numel() for weight in into])
@@ -143,7 +143,7 @@ class PackedLayers:
 
 def train_together(
     run_many: RunMany,
-    tasks: Sequence[tuple[AttentionLayer, Database]],
+    tasks: Sequence[tuple[AnyLayer, Database]],
     recipe: Recipe,
     rngs: Sequence[np.random.Generator],
 ) -> list[Training]:
@@ -155,15 +155,17 @@ def train_together(
     return trainings
 
 
-def _n_weights(config: LayerConfig, d_vocab: int) -> int:
+def _n_weights(config: AnyConfig, d_vocab: int) -> int:
     if config.is_plain:
         return config.n_parameters + config.n_embedding_parameters(d_vocab)
     return sum(map(math.prod, config.shapes(d_vocab).values()))
 
 
-def weights_of(layer: AttentionLayer) -> tuple[nn.Parameter, ...]:
+def weights_of(layer: AnyLayer) -> tuple[nn.Parameter, ...]:
     """Weights of a layer, in the order of ``config.shapes(d_vocab)`` whatever its own is."""
     config = layer.config
+    if not isinstance(config, LayerConfig):
+        return tuple(map(layer.get_parameter, config.shapes(layer.d_vocab)))
     return _getter(config.layer_norm, config.bias, config.n_positions > 0)(layer)
 
 

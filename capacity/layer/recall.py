@@ -18,7 +18,7 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.model.forward import PAIRS_A_BATCH, logits_of_pairs
 
 if TYPE_CHECKING:
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 # a probability, which has to be exceeded if it is 0.5, or an argmax
@@ -59,13 +59,13 @@ def check_tau(tau: float) -> None:
 
 
 def pair_logits(
-    layer: AttentionLayer, pairs: NDArray[np.integer], *, batch_size: int = PAIRS_A_BATCH
+    layer: AnyLayer, pairs: NDArray[np.integer], *, batch_size: int = PAIRS_A_BATCH
 ) -> NDArray[np.float64]:
     """Return the logits that the forward pass predicts after each (subject, predicate) pair.
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer to run.
     pairs : integer ndarray, shape (n_pairs, 2)
         Token ids of subject and predicate.
@@ -111,7 +111,7 @@ def pair_logits(
 _FORWARD = ("forward", "embed", "attention", "queries_and_keys", "values")
 
 
-def _is_of_weights_alone(layer: AttentionLayer) -> bool:
+def _is_of_weights_alone(layer: AnyLayer) -> bool:
     """Return True if numpy can compute the forward pass: neither hook nor method is another's."""
     import torch
     from torch.nn.modules.module import _has_any_global_hook

@@ -18,7 +18,7 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.engines.engine import Engine, Workload, loaded
 from capacity.layer.engines.proof import require_proven
 from capacity.layer.engines.registry import Compute, engine_for
-from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.model.tensor import require_same_vocabulary
 from capacity.layer.packed import weights_of
 from capacity.layer.run.recipe import Recipe, Training
@@ -27,7 +27,7 @@ from capacity.progress import Progress
 
 
 def train(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     db: DatabaseLike,
     recipe: Recipe | None = None,
     compute: Compute | None = None,
@@ -42,7 +42,7 @@ def train(
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``. Weights that require no gradient, such as W_E after
         ``layer.W_E.requires_grad_(False)``, stay as they are, as do those that the recipe freezes.
     db : Database, or what `as_database` takes
@@ -125,7 +125,7 @@ def _require_watched(
 
 
 def engine_of(
-    layer: AttentionLayer, db: Database, recipe: Recipe, compute: Compute | None
+    layer: AnyLayer, db: Database, recipe: Recipe, compute: Compute | None
 ) -> tuple[Engine, Workload]:
     """Find the engine that trains the layer, and refuse a layer that can't be trained."""
     require_same_vocabulary(layer, db)
@@ -139,9 +139,11 @@ def engine_of(
     if compute is not None:
         _require_agreement(layer, compute)
     trained = [weight.requires_grad for weight in weights_of(layer)]
-    frozen = () if recipe is None else recipe.frozen
     names = layer.config.shapes(layer.d_vocab)
-    if not any(free and name not in frozen for name, free in zip(names, trained, strict=True)):
+    if not any(
+        free and not (recipe is not None and recipe.freezes(name))
+        for name, free in zip(names, trained, strict=True)
+    ):
         raise InvalidArgumentError(
             "`layer` must have a weight to train; all are frozen. Call layer.requires_grad_()."
         )
@@ -159,20 +161,20 @@ def engine_of(
     return engine, work
 
 
-def forget_gradients(layer: AttentionLayer) -> None:
+def forget_gradients(layer: AnyLayer) -> None:
     """Remove gradients, which engines neither use nor leave."""
     for weight in weights_of(layer):
         weight.grad = None
 
 
 @contextmanager
-def held_still(layers: Iterable[AttentionLayer], recipe: Recipe) -> Iterator[None]:
+def held_still(layers: Iterable[AnyLayer], recipe: Recipe) -> Iterator[None]:
     """Freeze the weights that a recipe freezes, while their layers are trained."""
     still = [
         weight
-        for layer in layers
-        for name in recipe.frozen
-        if (weight := getattr(layer, name, None)) is not None and weight.requires_grad
+        for layer in (layers if recipe.frozen else ())
+        for name, weight in layer.named_parameters()
+        if recipe.freezes(name) and weight.requires_grad
     ]
     for weight in still:
         weight.requires_grad_(False)
@@ -183,11 +185,11 @@ def held_still(layers: Iterable[AttentionLayer], recipe: Recipe) -> Iterator[Non
             weight.requires_grad_()
 
 
-def _dtype(layer: AttentionLayer) -> str:
+def _dtype(layer: AnyLayer) -> str:
     return str(layer.W_E.dtype).removeprefix("torch.")
 
 
-def _require_agreement(layer: AttentionLayer, compute: Compute) -> None:
+def _require_agreement(layer: AnyLayer, compute: Compute) -> None:
     """Refuse a layer with another dtype or device than `compute` asks for."""
     has = {"dtype": _dtype(layer), "device": layer.W_E.device.type}
     for name, value in has.items():

@@ -19,7 +19,7 @@ from typing import Any
 
 from capacity.checks import require_integer
 from capacity.layer.engines.registry import START_SECONDS, start_seconds
-from capacity.sweep.grammar.plan_file import omitted_layers
+from capacity.sweep.grammar.layers import omitted_layers
 from capacity.sweep.plan import Plan
 
 # measured: to bound a database's rank by effort "quick", per fact and at most

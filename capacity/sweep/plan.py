@@ -20,9 +20,10 @@ from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import SweepError
 from capacity.evaluator.accuracy import TAUS
+from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.registry import Compute, Device, engine_for, engine_named
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.config import AnyConfig, LayerConfig
 from capacity.layer.run.recipe import ONE_START, Recipe, Starts
 
 # parts of every key: raise them when the columns, or the results that the code computes, change
@@ -50,8 +51,8 @@ class Run:
         Name of the database in the table.
     database : Database
         Facts to store.
-    layer : LayerConfig
-        Sizes and options of the layer.
+    layer : LayerConfig or DecoderConfig
+        Sizes and options of the layer, or decoder.
     seed : int
         Seed of the initial weights and the order of facts.
     recipe : Recipe
@@ -76,7 +77,8 @@ class Run:
 
     database_id: str
     database: Database
-    layer: LayerConfig
+    # one or the other in all runs of a plan, as who reads them knows
+    layer: Any
     seed: int
     recipe: Recipe
     compute: Compute = field(default_factory=Compute)
@@ -200,6 +202,11 @@ class Plan:
         """SHA-256 of the questions of all runs, in order."""
         return _digest([run.question for run in self.runs])
 
+    @property
+    def kind_of_layers(self) -> type[LayerConfig] | type[DecoderConfig]:
+        """Class of the configurations of all layers."""
+        return type(self.runs[0].layer) if self.runs else LayerConfig
+
     @cached_property
     def taus(self) -> tuple[float, ...]:
         """Thresholds at which all runs are scored; each has its columns in the table.
@@ -276,7 +283,7 @@ def _cut(runs: Iterable[Run], most: float) -> Iterator[tuple[Run, ...]]:
 
 
 @cache
-def _as_dict(part: Recipe | LayerConfig) -> dict[str, Any]:
+def _as_dict(part: Recipe | AnyConfig) -> dict[str, Any]:
     return part.to_dict()
 
 

@@ -15,7 +15,8 @@ import pytest
 
 import capacity
 from capacity.cli import app
-from capacity.sweep import RUNS_SCHEMA
+from capacity.layer import DecoderConfig, LayerConfig
+from capacity.sweep import runs_schema
 from tests.commands import run
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -47,7 +48,8 @@ LINES: dict[str, list[str]] = {
     "dimension": [f"{FIGURE_1} --tau 0.9", "several.nt --task both-sides",
                   f"{FIGURE_1} --task signs"],
     "train": [f"{FIGURE_1} --epochs 2", f"{FIGURE_1} --epochs 2 --exclude currency",
-              f"{FIGURE_1} --epochs 2 --learning-rate 1e30"],
+              f"{FIGURE_1} --epochs 2 --learning-rate 1e30",
+              f"{FIGURE_1} --epochs 2 --mlp 8 --norm rms --n-layers 2 --starts 2"],
     "sweep": ["plan.toml --dry-run", "plan.toml --out demo"],
     "grid": ["demo", "demo --tau argmax"],
     "attention": ['model --text the', 'model --text "the court said" --mode simplex'],
@@ -157,7 +159,8 @@ def test_no_number_may_be_a_text(name: str, printed: Callable[[str, str], Any]) 
         assert not valid(name, changed), path
 
 
-def test_the_schema_of_runs_has_the_columns_of_the_table() -> None:
-    columns = schema(PARTS)["$defs"]["run"]
-    assert [*columns["properties"]] == [*RUNS_SCHEMA.names, "selection"]
-    assert columns["required"] == RUNS_SCHEMA.names
+@pytest.mark.parametrize(("name", "layers"), [("run", LayerConfig), ("decoder_run", DecoderConfig)])
+def test_the_schema_of_runs_has_the_columns_of_the_table(name: str, layers: Any) -> None:
+    columns, names = schema(PARTS)["$defs"][name], runs_schema(layers=layers).names
+    assert [*columns["properties"]] == [*names, "selection"]
+    assert columns["required"] == names

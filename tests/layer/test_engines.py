@@ -333,7 +333,7 @@ def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: 
     ("config", "device", "why"),
     [
         (LayerConfig(9, 1, 1, 1), "cpu", "d_model must be at most 8"),
-        (LayerConfig(4, 1, 1, 1, bias=True), "cpu", "no norm, biases or positions"),
+        (LayerConfig(4, 1, 1, 1, bias=True), "cpu", "the paper's layer alone"),
         (LayerConfig(4, 1, 1, 1), "cuda", "it runs on CPUs only"),
     ],
 )
@@ -344,7 +344,7 @@ def test_an_engine_that_cannot_train_a_layer_says_why(
     with pytest.raises(ValueError, match=why):
         engine_for("fused", work)
     auto = engine_for("auto", work)
-    assert auto.name == ("blocked" if config.is_plain else "reference")
+    assert auto.name == ("blocked" if config.is_plain else "tape")
 
 
 def test_auto_writes_its_choice() -> None:

@@ -255,7 +255,8 @@ def test_what_was_taken_out_is_unknown(toy: Engine) -> None:
 
 def test_auto_says_so_if_there_is_no_engine_for_a_layer() -> None:
     with patch.dict(registry._ENGINES):
-        unregister_engine("reference")
+        for name in ("reference", "tape"):
+            unregister_engine(name)
         work = Workload(LayerConfig(2, 1, 1, 1, bias=True), Recipe(), 5, 5)
         known = ", ".join(engine_names())
         with pytest.raises(InvalidArgumentError, match=f"auto finds none among {known}"):

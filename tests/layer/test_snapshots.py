@@ -20,6 +20,7 @@ import torch
 from capacity.database import Database, random_database
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
 from capacity.layer.engines.fused.packing import PackedRun
+from capacity.layer.engines.tape.engine import RecordedRun
 from capacity.layer.run import snapshots as module
 from capacity.layer.run.recipe import Training
 from capacity.layer.run.snapshots import Arrays, Snapshots
@@ -68,11 +69,16 @@ class Counting(Snapshots):
         return self.begun, arrays
 
 
+# engines that train several epochs in a call
+IN_CHUNKS = ("fused", "tape")
+
+
 @pytest.fixture(autouse=True)
 def at_every_chance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SECONDS", 0.0)
     monkeypatch.setattr(module, "WRITINGS", 0)
-    monkeypatch.setattr(PackedRun, "_epochs_a_call", lambda *_: 3)
+    for run in (PackedRun, RecordedRun):
+        monkeypatch.setattr(run, "_epochs_a_call", lambda *_: 3)
 
 
 def trained(
@@ -111,7 +117,7 @@ def test_a_run_goes_on_to_the_last_bit(
     for i, (schedule, (optimizer, decay)) in enumerate(kinds):
         recipe = replace(
             RECIPE, batch_size=batch_size, schedule=schedule, optimizer=optimizer,
-            weight_decay=decay, epochs=40 if engine == "fused" else 12,
+            weight_decay=decay, epochs=40 if engine in IN_CHUNKS else 12,
         )  # fmt: skip
         way = recipe, compute
         alone = trained(way)
@@ -122,7 +128,7 @@ def test_a_run_goes_on_to_the_last_bit(
         snapshots = Counting(path, "run")
         require_equal(trained(way, snapshots), alone)
         # the first that is offered after a cut is of where that was
-        assert snapshots.begun == (1 + 3 + 4) * (3 if engine == "fused" else 1)
+        assert snapshots.begun == (1 + 3 + 4) * (3 if engine in IN_CHUNKS else 1)
 
 
 @pytest.mark.slow

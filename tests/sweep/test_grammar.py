@@ -12,7 +12,7 @@ from capacity.errors import SweepError
 from capacity.evaluator import accuracy_column
 from capacity.layer import Compute, LayerConfig, Recipe
 from capacity.sweep import make_plan
-from capacity.sweep.grammar.plan_file import omitted_layers
+from capacity.sweep.grammar.layers import omitted_layers
 from capacity.sweep.grammar.reference_page import reference
 from tests.oracles import ROOT
 

@@ -38,6 +38,7 @@ EXAMPLES = (
     "capacity train examples/figure-1.ttl --d-model 4 --out layer",
     "capacity train examples/figure-1.ttl --learning-rate 0.03 --starts 8",
     "capacity train examples/figure-1.ttl --curve loss.png --facts facts.csv",
+    "capacity train examples/figure-1.ttl --d-model 8 --mlp 32 --norm rms --n-layers 2",
 )
 
 
@@ -62,6 +63,43 @@ def train(
             rich_help_panel=LAYER,
         ),
     ] = None,
+    n_layers: Annotated[int, typer.Option(help="Number of layers.", rich_help_panel=LAYER)] = 1,
+    mlp: Annotated[
+        int,
+        typer.Option(
+            help="Number of hidden units of each layer's MLP; 0: no MLP.", rich_help_panel=LAYER
+        ),
+    ] = 0,
+    activation: Annotated[
+        str,
+        typer.Option(
+            help="Activation function of the MLP: gelu, relu or silu.", rich_help_panel=LAYER
+        ),
+    ] = "gelu",
+    norm: Annotated[
+        str,
+        typer.Option(
+            help="Norm before attention, before the MLP and before the unembedding: none, layer "
+            "or rms.",
+            rich_help_panel=LAYER,
+        ),
+    ] = "none",
+    positions: Annotated[
+        str,
+        typer.Option(help="Positions: none, learned or rotary.", rich_help_panel=LAYER),
+    ] = "none",
+    bias: Annotated[
+        bool,
+        typer.Option("--bias", help="Add biases to heads, MLPs and logits.", rich_help_panel=LAYER),
+    ] = False,
+    scale: Annotated[
+        bool,
+        typer.Option(
+            "--scale",
+            help="Divide the attention logits by sqrt(d_head_qk).",
+            rich_help_panel=LAYER,
+        ),
+    ] = False,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
@@ -106,15 +144,19 @@ def train(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train one attention layer on a database, and score it.
+    """Train one attention layer, or a small decoder, on a database, and score it.
 
     For a first try, choose several heads, a learning rate of 0.03 and `--starts 8`, and sizes with
     d_model + n_heads * d_head_vo as large as the paper's count that `capacity rank` prints. With
     few heads training often fails from one start and succeeds from another.
+
+    Without further options the layer is the paper's. With several layers, an MLP, a norm, positions
+    or biases it is a decoder.
     """
     require_packages("Training", LAYERS, "layers")
     from capacity.evaluator.accuracy import TAUS, fact_table
     from capacity.evaluator.columns import accuracy_column
+    from capacity.layer.decoder.config import DecoderConfig
     from capacity.layer.engines.registry import Compute, resolve_device
     from capacity.layer.model.config import LayerConfig
     from capacity.layer.model.storage import require_place
@@ -125,7 +167,12 @@ def train(
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
     heads = {"d_head_qk": d_head_qk, "d_head_vo": d_head_vo}
     given: dict[str, Any] = {name: size for name, size in heads.items() if size is not None}
-    config = LayerConfig(d_model, n_heads, **given)
+    config: LayerConfig | DecoderConfig = LayerConfig(d_model, n_heads, scale=scale, **given)
+    of_decoders = {"n_layers": n_layers, "mlp": mlp, "activation": activation, "norm": norm,
+                   "positions": positions, "bias": bias}  # fmt: skip
+    asked = DecoderConfig(d_model, n_heads, scale=scale, **given, **of_decoders)  # type: ignore[arg-type]
+    if asked != config.as_decoder():
+        config = asked
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
     db = load_chosen(one_or_several(files), chosen, format=format, multi=multi or "error")
     run = Run(

@@ -8,7 +8,8 @@ from capacity.layer.engines.blocked import BLOCKED
 from capacity.layer.engines.fused import FUSED
 from capacity.layer.engines.reference import REFERENCE
 from capacity.layer.engines.registry import register_engine
+from capacity.layer.engines.tape import TAPE
 from capacity.layer.engines.triton import TRITON
 
-for _engine in (REFERENCE, FUSED, BLOCKED, TRITON):
+for _engine in (REFERENCE, FUSED, BLOCKED, TAPE, TRITON):
     register_engine(_engine)

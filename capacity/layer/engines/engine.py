@@ -16,12 +16,12 @@ import numpy as np
 from capacity.checks import nearest, shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.config import AnyConfig
 from capacity.layer.run.recipe import Recipe, Training
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer
     from capacity.layer.model.forward import Weights
     from capacity.layer.packed import PackedLayers
     from capacity.layer.run.snapshots import Snapshots
@@ -34,8 +34,8 @@ class Workload:
 
     Attributes
     ----------
-    layer : LayerConfig
-        Sizes and options of the layer.
+    layer : LayerConfig or DecoderConfig
+        Sizes and options of the layer, or decoder.
     recipe : Recipe
         Hyperparameters.
     n_triples, n_tokens : int
@@ -49,7 +49,7 @@ class Workload:
         freezes.
     """
 
-    layer: LayerConfig
+    layer: AnyConfig
     recipe: Recipe
     n_triples: int
     n_tokens: int
@@ -129,7 +129,9 @@ class StepCost:
 
 def why_not_plain(work: Workload) -> str | None:
     """Reason why a workload isn't that of a plain layer, or None."""
-    return None if work.layer.is_plain else "it supports no norm, biases or positions"
+    if work.layer.is_plain:
+        return None
+    return "it supports the paper's layer alone, without norm, biases, positions or MLP"
 
 
 def why_not_whole(work: Workload) -> str | None:
@@ -139,14 +141,12 @@ def why_not_whole(work: Workload) -> str | None:
     return why_not_plain(work)
 
 
-Run: TypeAlias = (
-    "Callable[[AttentionLayer, Database, Recipe, np.random.Generator, Snapshots], Training]"
-)
+Run: TypeAlias = "Callable[[Any, Database, Recipe, np.random.Generator, Snapshots], Training]"
 RunWeights: TypeAlias = (
-    "Callable[[LayerConfig, Weights, Database, Recipe, np.random.Generator, Snapshots], Training]"
+    "Callable[[Any, Weights, Database, Recipe, np.random.Generator, Snapshots], Training]"
 )
 # a layer and its facts
-Pair: TypeAlias = "tuple[AttentionLayer, Database]"
+Pair: TypeAlias = "tuple[AnyLayer, Database]"
 Generators: TypeAlias = Sequence[np.random.Generator]
 RunMany: TypeAlias = (
     "Callable[[PackedLayers, Sequence[Database], Recipe, Generators], list[Training]]"
@@ -162,7 +162,7 @@ def no_start(_works: Iterable[Workload]) -> float:
 
 def nothing_ahead(_work: Workload) -> None:
     """Return None: an engine that compiles nothing, or whose code is on disk."""
-    return None
+    return
 
 
 @briefly_shown

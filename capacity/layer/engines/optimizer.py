@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.run.history import Recorder
 from capacity.layer.run.recipe import Recipe, Status, Training
 from capacity.layer.run.snapshots import Arrays, Snapshots
@@ -42,7 +42,7 @@ class Look(Protocol):
 
 
 def train_epochs(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     n_facts: int,
     recipe: Recipe,
     rng: np.random.Generator,
@@ -117,7 +117,7 @@ def train_epochs(
     return Training(status, epoch, final.loss, engine, history)
 
 
-def _optimizer(layer: AttentionLayer, recipe: Recipe) -> torch.optim.Optimizer:
+def _optimizer(layer: AnyLayer, recipe: Recipe) -> torch.optim.Optimizer:
     kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
     optimizer = kind(
         layer.parameters(),
@@ -133,7 +133,7 @@ def _optimizer(layer: AttentionLayer, recipe: Recipe) -> torch.optim.Optimizer:
     return optimizer
 
 
-def _tensors(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _tensors(layer: AnyLayer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """All tensors that epochs change: weights, and the optimizer's state of each."""
     tensors = {name: p.detach() for name, p in layer.named_parameters()}
     for name, p in layer.named_parameters():
@@ -141,11 +141,11 @@ def _tensors(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> dict[st
     return tensors
 
 
-def _arrays(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> Arrays:
+def _arrays(layer: AnyLayer, optimizer: torch.optim.Optimizer) -> Arrays:
     return {name: t.cpu().numpy() for name, t in _tensors(layer, optimizer).items()}
 
 
-def _is_finite(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> bool:
+def _is_finite(layer: AnyLayer, optimizer: torch.optim.Optimizer) -> bool:
     """True if weights and second moments are finite: an overflowed moment freezes its weight."""
     moments = [state["exp_avg_sq"] for state in optimizer.state.values()]
     return all(bool(t.isfinite().all()) for t in [*layer.parameters(), *moments])

@@ -206,8 +206,8 @@ def _trained(engine: Engine, tasks: Sequence[Pair], recipe: Recipe) -> list[Trai
 
 
 def _difference(
-    there: tuple[AttentionLayer, Database],
-    here: tuple[AttentionLayer, Database],
+    there: Pair,
+    here: Pair,
     found: Training,
     wanted: Training,
 ) -> float:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from capacity.database.facts import Database
     from capacity.layer.engines.optimizer import Looked
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 
 def run(
-    layer: AttentionLayer,
+    layer: AnyLayer,
     db: Database,
     recipe: Recipe,
     rng: np.random.Generator,

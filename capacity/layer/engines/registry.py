@@ -169,7 +169,7 @@ def engine_for(name: str, work: Workload) -> Engine:
     >>> chosen(LayerConfig(16, 2, 2, 2))
     'blocked'
     >>> chosen(LayerConfig(4, 2, 2, 2, bias=True))
-    'reference'
+    'tape'
     """
     if name != "auto":
         engine = engine_named(name)

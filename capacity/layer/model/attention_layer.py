@@ -18,11 +18,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from capacity.checks import Seed, in_a_line
+from capacity.checks import Seed
 from capacity.converters import Converter
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
-from capacity.layer.model.devices import require_device
+from capacity.layer.model.devices import moved_to, require_device
 from capacity.layer.model.edits import ACTIVATIONS, Edits, edited, require_edits
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.model.storage import read_layer, require_weights, write_layer
@@ -363,15 +363,12 @@ class AttentionLayer(nn.Module):
             all float64, or hold NaN or infinities; for a device that isn't there.
         """
         config, weights = read_layer(folder)
-        try:
-            moved = {name: tensor.to(device) for name, tensor in weights.items()}
-        # torch raises one or the other
-        except (RuntimeError, AssertionError) as error:
+        if not isinstance(config, LayerConfig):
             raise InvalidArgumentError(
-                f"`device` must be one that torch can use here; got {device!r:.60}. "
-                f"{in_a_line(error)}"
-            ) from None
-        return cls.of_weights(config, moved)
+                f"{os.fspath(folder)} must hold an AttentionLayer; it holds the decoder "
+                f"{config.name}. Read it with Decoder.load."
+            )
+        return cls.of_weights(config, moved_to(device, weights))
 
 
 @torch.no_grad()

@@ -19,19 +19,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from capacity.checks import require_integer, shown, with_known_options
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.layer.decoder.config import HEAD_SIZES, DecoderConfig, head_size
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
-
-# sizes that the others determine if they are omitted
-HEAD_SIZES = ("d_head_qk", "d_head_vo")
 
 
 @briefly_shown
@@ -88,32 +86,19 @@ class LayerConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None and field.name in HEAD_SIZES:
-                value = self._even_share(field.name)
             if isinstance(field.default, bool):
                 if not isinstance(value, bool):
                     raise InvalidArgumentError(
                         f"`{field.name}` must be a bool; got {shown(value)}."
                     )
-                continue
-            least = 0 if field.name == "n_positions" else 1
-            object.__setattr__(self, field.name, require_integer(field.name, value, least=least))
-        for name in HEAD_SIZES:
-            if getattr(self, name) > self.d_model:
-                raise InvalidArgumentError(
-                    f"`{name}` must be at most d_model = {self.d_model}, for a head can't use more "
-                    f"(Wong 2025, section 3); got {getattr(self, name)}."
+            elif field.name in HEAD_SIZES:
+                object.__setattr__(
+                    self, field.name, head_size(field.name, value, self.d_model, self.n_heads)
                 )
-
-    def _even_share(self, name: str) -> int:
-        """Return the size of a head if the heads divide the residual stream evenly."""
-        if self.d_model % self.n_heads:
-            raise InvalidArgumentError(
-                f"`{name}` may be omitted only if n_heads divides d_model, as it is then their "
-                f"quotient; got d_model = {self.d_model} and n_heads = {self.n_heads}. Give a "
-                f"`{name}` from 1 to {self.d_model}."
-            )
-        return self.d_model // self.n_heads
+            else:
+                least = 0 if field.name == "n_positions" else 1
+                value = require_integer(field.name, value, least=least)
+                object.__setattr__(self, field.name, value)
 
     @property
     def name(self) -> str:
@@ -174,9 +159,51 @@ class LayerConfig:
             shapes |= {f"{norm}.{part}": (d,) for norm in norms for part in ("weight", "bias")}
         return shapes
 
+    def as_decoder(self) -> DecoderConfig:
+        """Convert into the configuration of the decoder that computes the same.
+
+        Examples
+        --------
+        >>> LayerConfig(4, 2, layer_norm=True).as_decoder().name
+        'd4-h2-qk2-vo2-layer'
+        """
+        return DecoderConfig(
+            self.d_model,
+            self.n_heads,
+            self.d_head_qk,
+            self.d_head_vo,
+            norm="layer" if self.layer_norm else "none",
+            bias=self.bias,
+            positions="learned" if self.n_positions else "none",
+            n_positions=self.n_positions,
+            scale=self.scale,
+        )
+
+    def names_in_decoder(self) -> dict[str, str]:
+        """Names of the weights in the decoder that computes the same, by their names here.
+
+        Examples
+        --------
+        >>> LayerConfig(2, 1).names_in_decoder()["W_Q"]
+        'layers.0.attention.W_Q'
+        """
+        heads = "layers.0.attention."
+        moved = {"norm_in.": f"{heads}norm.", "norm_out.": "norm."}
+        names: dict[str, str] = {}
+        for name in self.shapes(1):
+            module = name[: name.rfind(".") + 1]
+            is_outside = name in ("W_E", "W_U", "W_pos", "b_U")
+            prefix = moved.get(module, "" if is_outside else heads)
+            names[name] = prefix + name[len(module) :]
+        return names
+
     def to_dict(self) -> dict[str, Any]:
         """Return the sizes and options as JSON-ready data."""
         return asdict(self)
+
+
+# sizes and options of what is trained
+AnyConfig: TypeAlias = LayerConfig | DecoderConfig
 
 
 def layer_rank_assumed(config: LayerConfig) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from capacity.errors import InvalidArgumentError, LostDeviceError
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
 
 def require_device(device: torch.device | str) -> None:
@@ -34,6 +35,23 @@ def require_device(device: torch.device | str) -> None:
         raise InvalidArgumentError(
             "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
         )
+
+
+def moved_to(device: torch.device | str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copy tensors to a device.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a device that isn't available.
+    """
+    try:
+        return {name: tensor.to(device) for name, tensor in tensors.items()}
+    # torch raises one or the other
+    except (RuntimeError, AssertionError) as error:
+        raise InvalidArgumentError(
+            f"`device` must be one that torch can use here; got {device!r:.60}. {in_a_line(error)}"
+        ) from None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.config import AnyConfig
 
 # arrays with the names and shapes of LayerConfig.shapes
 Weights: TypeAlias = Mapping[str, NDArray[Any]]
@@ -22,7 +22,7 @@ PAIRS_A_BATCH = 4096
 
 
 def logits_of_pairs(
-    config: LayerConfig,
+    config: AnyConfig,
     weights: Weights,
     pairs: NDArray[np.integer],
     *,
@@ -73,7 +73,7 @@ def logits_of_pairs(
     return logits
 
 
-def _residuals(config: LayerConfig, weights: Weights, pairs: NDArray[np.integer]) -> NDArray[Any]:
+def _residuals(config: AnyConfig, weights: Weights, pairs: NDArray[np.integer]) -> NDArray[Any]:
     """The residual stream at the second position, before the unembedding."""
     first, second = (weights["W_E"][pairs[:, i]] for i in (0, 1))
     queries = second @ weights["W_Q"]

@@ -16,12 +16,12 @@ from capacity.checks import (
     shown,
 )
 from capacity.errors import InvalidTypeError
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.decoder.structure import initial_weights_of_parts
+from capacity.layer.model.config import AnyConfig
 
 
-def initial_weights(
-    config: LayerConfig, d_vocab: int, seed: Seed
-) -> dict[str, NDArray[np.float64]]:
+def initial_weights(config: AnyConfig, d_vocab: int, seed: Seed) -> dict[str, NDArray[np.float64]]:
     """Draw initial weights in float64, the same for every engine, device and dtype.
 
     W_E is N(0, 1); W_U and the heads' matrices are U(-1/sqrt(fan_in), 1/sqrt(fan_in)); positions
@@ -29,7 +29,7 @@ def initial_weights(
 
     Parameters
     ----------
-    config : LayerConfig
+    config : LayerConfig or DecoderConfig
         Sizes and options.
     d_vocab : int
         Number of tokens, at most 2^31 - 1.
@@ -50,8 +50,10 @@ def initial_weights(
     MemoryBudgetError
         Before anything is drawn, if the weights would take more than 8 GiB in float64.
     """
-    if not isinstance(config, LayerConfig):
-        raise InvalidTypeError(f"`config` must be a LayerConfig; got {shown(config)}.")
+    if not isinstance(config, AnyConfig):
+        raise InvalidTypeError(
+            f"`config` must be a LayerConfig or a DecoderConfig; got {shown(config)}."
+        )
     if hasattr(d_vocab, "n_tokens"):
         raise InvalidTypeError(
             "`d_vocab` must be the number of tokens; got a database. Say db.n_tokens."
@@ -60,6 +62,8 @@ def initial_weights(
     shapes = config.shapes(d_vocab)
     require_affordable(shapes.values())
     rng = generator(seed)
+    if isinstance(config, DecoderConfig):
+        return initial_weights_of_parts(config, d_vocab, rng)
     weights = {"W_E": rng.standard_normal(shapes["W_E"])}
     for name in ("W_U", "W_Q", "W_K", "W_V", "W_O"):
         # the fan-in of W_K is d_model too: keys are x W_K^T, rows acting from the left

@@ -33,7 +33,7 @@ arXiv 2004.09602.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 import torch
@@ -42,6 +42,9 @@ from numpy.typing import NDArray
 from capacity.checks import require_choice, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.decoder import AnyLayer, Decoder
+
+Model = TypeVar("Model", bound=AnyLayer)
 
 NumberFormat: TypeAlias = Literal[
     "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8", "int4"
@@ -68,7 +71,7 @@ _FLOATS = {
 _INTEGERS = {"int8": 127, "int4": 7}
 
 
-def round_weights(layer: AttentionLayer, format: NumberFormat) -> AttentionLayer:
+def round_weights(layer: Model, format: NumberFormat) -> Model:
     """Copy a layer, with its weights rounded to the nearest numbers of a format.
 
     The copy is in float64, which holds the numbers of every one of these formats exactly; only the
@@ -76,7 +79,7 @@ def round_weights(layer: AttentionLayer, format: NumberFormat) -> AttentionLayer
 
     Parameters
     ----------
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         Any layer; it isn't changed.
     format : str
         'float32', 'bfloat16', 'float16', 'float8_e4m3fn' or 'float8_e5m2': each weight to the
@@ -85,7 +88,7 @@ def round_weights(layer: AttentionLayer, format: NumberFormat) -> AttentionLayer
 
     Returns
     -------
-    AttentionLayer
+    AttentionLayer or Decoder
         A layer of the same sizes, in float64, on the same device.
 
     Raises
@@ -105,14 +108,21 @@ def round_weights(layer: AttentionLayer, format: NumberFormat) -> AttentionLayer
     >>> round_weights(layer, "float8_e4m3fn").W_E[0].tolist()
     [0.125, -0.125]
     """
-    if not isinstance(layer, AttentionLayer):
-        raise InvalidTypeError(f"`layer` must be an AttentionLayer; got {shown(layer)}.")
+    if not isinstance(layer, AnyLayer):
+        raise InvalidTypeError(
+            f"`layer` must be an AttentionLayer or a Decoder; got {shown(layer)}."
+        )
     require_choice("`format`", format, get_args(NumberFormat))
     weights = {
         name: torch.from_numpy(_rounded(name, weight, format)).to(weight.device)
         for name, weight in layer.named_parameters()
     }
-    return AttentionLayer.of_weights(layer.config, weights)
+    made = (
+        Decoder.of_weights(layer.config, weights)
+        if isinstance(layer, Decoder)
+        else AttentionLayer.of_weights(layer.config, weights)
+    )
+    return cast(Model, made)
 
 
 def _rounded(name: str, weight: torch.Tensor, format: NumberFormat) -> NDArray[np.float64]:

@@ -25,14 +25,15 @@ from capacity.checks import (
     shown,
 )
 from capacity.errors import CapacityError, InvalidArgumentError, StorageError
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.model.config import AnyConfig, LayerConfig
 from capacity.safe_files import read_file, require_replaceable, write_whole
 
 WEIGHTS, COPY = "weights.safetensors", "config.json"
 # the key of the configuration; one key alone, since the format doesn't keep the order of several
 _KEY = "config"
 _DTYPES = {"F32": torch.float32, "F64": torch.float64}
-# a layer has 15 tensors at most
+# a layer has 15 tensors at most, and a decoder as many in each of some dozens of layers
 _MAX_HEADER = 2**16
 
 
@@ -65,7 +66,7 @@ def require_place(folder: str | os.PathLike[str], *others: str) -> None:
         ) from None
 
 
-def require_weights(config: LayerConfig, weights: Mapping[str, Tensor]) -> None:
+def require_weights(config: AnyConfig, weights: Mapping[str, Tensor]) -> None:
     """Refuse weights that don't fit a configuration.
 
     Raises
@@ -85,7 +86,9 @@ def require_weights(config: LayerConfig, weights: Mapping[str, Tensor]) -> None:
 
 
 def write_layer(
-    folder: str | os.PathLike[str], config: LayerConfig, weights: Mapping[str, Tensor]
+    folder: str | os.PathLike[str],
+    config: AnyConfig,
+    weights: Mapping[str, Tensor],
 ) -> None:
     """Write a layer's configuration and weights; `read_layer` sees all of them or none.
 
@@ -107,14 +110,16 @@ def write_layer(
     write_whole(path / COPY, (json.dumps(sizes, indent=2) + "\n").encode())
 
 
-def read_layer(folder: str | os.PathLike[str]) -> tuple[LayerConfig, dict[str, Tensor]]:
+def read_layer(
+    folder: str | os.PathLike[str],
+) -> tuple[AnyConfig, dict[str, Tensor]]:
     """Read what `write_layer` wrote, onto the CPU.
 
     The shapes stated in the file are compared with its configuration before any tensor is made.
 
     Returns
     -------
-    config : LayerConfig
+    config : LayerConfig or DecoderConfig
         Sizes and options.
     weights : dict of str to tensor
         Weights by name.
@@ -158,13 +163,14 @@ def _header(data: bytes) -> dict[str, Any]:
     return _parsed(data[8 : 8 + length], "its header")
 
 
-def _configuration(metadata: object) -> tuple[LayerConfig, int]:
+def _configuration(metadata: object) -> tuple[AnyConfig, int]:
     """Configuration and d_vocab that the metadata holds."""
     text = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if not isinstance(text, str):
         raise InvalidArgumentError("its metadata holds no configuration")
     sizes = _parsed(text.encode("utf-8", "surrogatepass"), "its configuration")
-    known = {"d_vocab", *(field.name for field in fields(LayerConfig))}
+    kind = DecoderConfig if "n_layers" in sizes else LayerConfig
+    known = {"d_vocab", *(field.name for field in fields(kind))}
     if sizes.keys() != known:
         raise InvalidArgumentError(
             f"its configuration must have the keys {', '.join(sorted(known))}; it has "
@@ -172,7 +178,7 @@ def _configuration(metadata: object) -> tuple[LayerConfig, int]:
         )
     d_vocab = sizes.pop("d_vocab")
     require_integer("d_vocab", d_vocab, most=MAX_TOKENS)
-    return LayerConfig(**sizes), d_vocab
+    return kind(**sizes), d_vocab
 
 
 def _parsed(text: bytes, what: str) -> dict[str, Any]:

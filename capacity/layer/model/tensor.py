@@ -33,6 +33,7 @@ from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
 from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.decoder import AnyLayer
 from capacity.tensor.coordinates import BUDGET
 from capacity.tensor.given_tensors import register_tensor_converter
 
@@ -214,7 +215,7 @@ def whole_layer_tensor(layer: AttentionLayer) -> Float[Tensor, "tokens tokens to
     return L + torch.einsum("hqk,hqv->kqv", 1 - to_subject, layer.W_VO)
 
 
-def require_same_vocabulary(layer: AttentionLayer, db: DatabaseLike) -> Database:
+def require_same_vocabulary(layer: AnyLayer, db: DatabaseLike) -> Database:
     """Return facts as a database, and refuse a layer of another number of tokens.
 
     Raises
@@ -224,15 +225,15 @@ def require_same_vocabulary(layer: AttentionLayer, db: DatabaseLike) -> Database
     InvalidArgumentError
         For another number of tokens, or facts of another arity than 3.
     """
-    if not isinstance(layer, AttentionLayer):
+    if not isinstance(layer, AnyLayer):
         raise InvalidTypeError(
-            f"`layer` must be an AttentionLayer; got {shown(layer)}. The layer comes first, "
-            "then the database."
+            f"`layer` must be an AttentionLayer or a Decoder; got {shown(layer)}. The layer comes "
+            "first, then the database."
         )
     db = require_triples(db, "Training or analysing a layer")
     if layer.d_vocab != db.n_tokens:
         raise InvalidArgumentError(
             f"The layer must have the database's {db.n_tokens} tokens; its d_vocab is "
-            f"{layer.d_vocab}. Build it with AttentionLayer(config, db.n_tokens)."
+            f"{layer.d_vocab}. Build it with {type(layer).__name__}(config, db.n_tokens)."
         )
     return db

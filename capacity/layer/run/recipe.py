@@ -222,6 +222,10 @@ class Recipe:
         """Number of facts in a step, for a database of `n_facts`; 0: all of them."""
         return self.batch_size if self.batch_size < n_facts else 0
 
+    def freezes(self, name: str) -> bool:
+        """Return True if a weight isn't trained: it is named, or the last part of its name is."""
+        return name in self.frozen or name.rpartition(".")[2] in self.frozen
+
     def learning_rates(self) -> NDArray[np.float64]:
         """Learning rate of each epoch: constant, or half a cosine that falls to 0."""
         if self.schedule == "constant":
@@ -274,13 +278,16 @@ def _frozen(names: object) -> tuple[str, ...]:
             f"`frozen` must be a list of names of weights, among {', '.join(every)}; got "
             f"{shown(names)}."
         )
+    inside = (*every, "W_in", "W_gate", "W_out", "b_in", "b_out")
     for name in names:
-        require_choice("Each name in `frozen`", name, every)
+        if not (isinstance(name, str) and name.startswith(("layers.", "norm."))):
+            require_choice("Each name in `frozen`", name, inside)
     if plain.keys() <= set(names):
         raise InvalidArgumentError(
             f"`frozen` must leave one of {', '.join(plain)} to train; it names all."
         )
-    return tuple(name for name in every if name in names)
+    known = [name for name in inside if name in names]
+    return (*known, *sorted({*names} - {*known}))
 
 
 def _real(name: str, value: object) -> float:

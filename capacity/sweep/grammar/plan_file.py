@@ -7,18 +7,15 @@ before any database is drawn: a million runs take a gigabyte and most of a minut
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from capacity.checks import MAX_SIZE, shown
+from capacity.checks import shown
 from capacity.errors import (
     CapacityError,
     InvalidArgumentError,
@@ -27,14 +24,12 @@ from capacity.errors import (
     SweepError,
 )
 from capacity.layer.engines.registry import Compute
-from capacity.layer.model.config import HEAD_SIZES, LayerConfig
 from capacity.layer.recall import check_tau
 from capacity.layer.run.recipe import Recipe, Starts
 from capacity.safe_files import read_file
+from capacity.sweep.grammar.layers import layers_of, values_of_layers
 from capacity.sweep.grammar.sections import Runs, drawn, sources_of
 from capacity.sweep.grammar.values import (
-    is_required,
-    keys_of,
     made_from,
     read_section,
     require_at_most,
@@ -42,8 +37,6 @@ from capacity.sweep.grammar.values import (
 )
 from capacity.sweep.plan import Plan, Run
 
-# combinations of the values in [layers]
-MOST_LAYERS = 1_000_000
 MOST_RUNS = 1_000_000
 MOST_RECIPES = 1_000
 # each adds two columns, and the search for a scale to every run
@@ -55,8 +48,6 @@ MOST_DOTS = 500
 SECTIONS = ("databases", "layers", "runs", "recipe", "compute")
 # the device is chosen on the command line
 NO_KEYS = ("device",)
-# length of the query for a fact's object: subject and predicate
-SENTENCE = 2
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
@@ -186,12 +177,12 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
     for name in ("databases", "layers"):
         if name not in config:
             raise SweepError(f"the file must have the key `{name}`.")
-    values = _values_of_layers(config["layers"])
+    values = values_of_layers(config["layers"])
     digests: dict[str, str] = {}
     sources = sources_of(config["databases"], folder, digests)
     if asked.pairs is not None:
         require_at_most(MOST_RUNS, asked.pairs, "[runs]", "pairs")
-    layers = _layers(values)
+    layers = layers_of(values)
     pairs = asked.pairs or len(layers) * sum(source.count for source in sources)
     n_runs = pairs * len(seeds) * len(recipes)
     require_at_most(MOST_RUNS, n_runs, "the file", "runs")
@@ -258,88 +249,3 @@ def _recipes(options: Any) -> list[Recipe]:
     if not recipes or len(set(recipes)) < len(recipes):
         raise SweepError("[[recipe]] must hold each recipe once, and at least one.")
     return recipes
-
-
-def _values_of_layers(options: Any) -> dict[str, list[Any]]:
-    """Check the values of each key of [layers], and limit the number of their combinations."""
-    require_known(options, "[layers]", keys_of(LayerConfig))
-    values: dict[str, list[Any]] = {}
-    for each in fields(LayerConfig):
-        if each.name not in options and is_required(each):
-            raise SweepError(f"[layers] must have the key `{each.name}`.")
-        listed = options.get(each.name, [each.default])
-        if not isinstance(listed, list) or not listed:
-            what = "values" if isinstance(each.default, bool) else "sizes"
-            raise SweepError(
-                f"`{each.name}` in [layers] must be a list of {what}; got {shown(listed)}."
-            )
-        values[each.name] = listed
-    combinations = math.prod(map(len, values.values()))
-    require_at_most(MOST_LAYERS, combinations, "[layers]", "combinations")
-    # so wide a layer that each value is held against its own limits alone
-    largest = LayerConfig(MAX_SIZE, 1, 1, 1)
-    try:
-        for name, listed in values.items():
-            for value in listed:
-                replace(largest, **{name: value})
-    except InvalidArgumentError as error:
-        raise SweepError(f"in [layers]: {error}") from None
-    short = [n for n in values["n_positions"] if 0 < n < SENTENCE]
-    if short:
-        raise SweepError(
-            f"`n_positions` in [layers] must be 0, for none, or at least {SENTENCE}, the length of "
-            f"a query (subject, predicate); got {short[0]}."
-        )
-    return values
-
-
-TOO_WIDE = "d_head_qk or d_head_vo exceeds d_model"
-UNEVEN = "n_heads doesn't divide d_model, and a head's size is omitted"
-
-
-def omitted_layers(config: Mapping[str, Any]) -> dict[str, int]:
-    """Count the combinations of the values in [layers] that are no layers, by the reason.
-
-    Parameters
-    ----------
-    config : mapping
-        Content of a sweep's file that `make_plan` accepts; without ``layers``, none are counted.
-
-    Examples
-    --------
-    >>> omitted_layers({"layers": {"d_model": [2, 3], "n_heads": [2], "d_head_vo": [1, 3]}})
-    {'d_head_qk or d_head_vo exceeds d_model': 1, "n_heads doesn't divide d_model, ...": 2}
-    """
-    if "layers" not in config:
-        return {}
-    reasons = Counter(map(_no_layer, _combined(_values_of_layers(config["layers"]))))
-    return {reason: n for reason, n in sorted(reasons.items()) if reason}
-
-
-def _combined(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield every combination of the values of [layers]."""
-    for chosen in itertools.product(*values.values()):
-        yield dict(zip(values, chosen, strict=True))
-
-
-def _no_layer(sizes: Mapping[str, Any]) -> str:
-    """Explain why a combination of sizes is no layer; nothing if it is one."""
-    heads = [sizes[name] for name in HEAD_SIZES]
-    if None in heads and sizes["d_model"] % sizes["n_heads"]:
-        return UNEVEN
-    return TOO_WIDE if any(size and size > sizes["d_model"] for size in heads) else ""
-
-
-def _layers(values: Mapping[str, list[Any]]) -> list[LayerConfig]:
-    layers = [LayerConfig(**sizes) for sizes in _combined(values) if not _no_layer(sizes)]
-    if not layers:
-        raise SweepError(
-            "[layers] must hold a layer with d_head_qk, d_head_vo <= d_model, or whose n_heads "
-            "divides d_model where one of them is omitted; no combination of its values is one."
-        )
-    if len(set(layers)) < len(layers):
-        raise SweepError(
-            "[layers] must name each value once, or layers would be repeated. Remove the "
-            "duplicates."
-        )
-    return layers

@@ -8,6 +8,7 @@ import re
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
+from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.engines.registry import Compute
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.run.recipe import Recipe
@@ -69,6 +70,13 @@ _SECTIONS: tuple[tuple[str, type, str], ...] = (
         "divides d_model. `--dry-run` prints the number of others. `n_positions` is 0 or at "
         "least 2, the length of a query (subject, predicate).",
     ),
+    (
+        "`[layers]` of decoders",
+        DecoderConfig,
+        "With a key that the table above lacks, such as `mlp`, all keys are these. `attention` "
+        "takes true, false, or a list of as many of them as there are layers. Combinations of "
+        "options that exclude one another are omitted.",
+    ),
     ("`[runs]`", Runs, ""),
     (
         "`[recipe]`",
@@ -117,7 +125,7 @@ def _default(kind: type, each: Field[Any]) -> str:
     if is_required(each):
         return "required"
     value = each.default if each.default_factory is MISSING else each.default_factory()
-    if kind is LayerConfig and value is not None:
+    if kind in (LayerConfig, DecoderConfig) and value is not None:
         value = [value]
     return "" if value is None or value == () else f"`{json.dumps(value)}`"
 

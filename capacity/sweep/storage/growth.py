@@ -104,7 +104,7 @@ def _kept_rows(folder: Path, held: Mapping[str, Any], plan: Plan) -> pa.Table:
 
     Their ranks are null, as they are in all such rows.
     """
-    schema = unfinished_schema(runs_schema(plan.taus))
+    schema = unfinished_schema(runs_schema(plan.taus, plan.kind_of_layers))
     seen: set[str] = set()
     parts = [schema.empty_table()]
     for path, table in _tables(folder, held):

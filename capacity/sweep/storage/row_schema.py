@@ -11,6 +11,10 @@ the scores describe: the first that holds, or else the first of those that recal
 
 One column can be null: ``layer_rank_upper``, for layers with norm, bias or positions, whose tensor
 L isn't defined. In rows of unfinished shards, the ranks of the database are null, too.
+
+A sweep of decoders has the fields of `DecoderConfig` in place of those of `LayerConfig`, with
+``attention`` as a digit for each layer, then the numbers of weights of the heads, the MLPs and the
+norms; ``layer_rank_bound`` is null, too, since equation (9) is about the paper's layer.
 """
 
 from __future__ import annotations
@@ -20,13 +24,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, TypeAlias, get_type_hints
 
 import pyarrow as pa
 
 from capacity.evaluator.accuracy import TAUS
 from capacity.evaluator.columns import accuracy_column, scale_column
-from capacity.layer.model.config import LayerConfig
+from capacity.layer.decoder.config import DecoderConfig
+from capacity.layer.model.config import AnyConfig, LayerConfig
 from capacity.layer.run.recipe import Recipe, Starts, TriedStarts
 
 # of the rank of a run's database
@@ -57,7 +62,14 @@ _BEFORE_SCORES = (
     (_bool, "held_by_any"),
     (_real, "share_of_starts"),
 )
-_NULLABLE = "layer_rank_upper"
+# of layers, and of decoders
+_NULLABLE = {
+    LayerConfig: ("layer_rank_upper",),
+    DecoderConfig: ("layer_rank_bound", "layer_rank_upper"),
+}
+_PARTS = ("heads", "mlp", "norms")
+_COUNTS = {LayerConfig: (), DecoderConfig: tuple(f"n_parameters_{part}" for part in _PARTS)}
+Kind: TypeAlias = type[LayerConfig] | type[DecoderConfig]
 _ACCURACY = re.compile(r"accuracy_p([0-9]{2,17})")
 Row = Mapping[str, Any]
 
@@ -76,9 +88,15 @@ def scored_columns(taus: Iterable[float] = TAUS) -> tuple[str, ...]:
     )
 
 
-def layer_columns(layer: LayerConfig) -> dict[str, Any]:
-    """Columns of a layer's configuration, one per field."""
-    return {each.name: getattr(layer, each.name) for each in fields(LayerConfig)}
+def layer_columns(layer: AnyConfig) -> dict[str, Any]:
+    """Columns of a layer's configuration, one per field; of a decoder, also of its parts."""
+    columns = {each.name: getattr(layer, each.name) for each in fields(layer)}
+    if isinstance(layer, LayerConfig):
+        return columns
+    columns["attention"] = "".join("01"[has] for has in layer.attention_of_layers)
+    columns["extra"] = " ".join(layer.extra)
+    counts = layer.parameters_by_part(1)
+    return columns | {f"n_parameters_{part}": counts[part] for part in _PARTS}
 
 
 def recipe_columns(recipe: Recipe) -> dict[str, Any]:
@@ -102,13 +120,15 @@ def starts_columns(asked: Starts, tried: TriedStarts) -> dict[str, Any]:
 
 
 @cache
-def runs_schema(taus: tuple[float, ...] = TAUS) -> pa.Schema:
+def runs_schema(taus: tuple[float, ...] = TAUS, layers: Kind = LayerConfig) -> pa.Schema:
     """Return the schema of the runs table, for runs that are scored at some thresholds.
 
     Parameters
     ----------
     taus : tuple of float
         Thresholds in rising order, each strictly between 0.5 and 1.
+    layers : class
+        `LayerConfig`, or `DecoderConfig` for a sweep of decoders.
 
     Returns
     -------
@@ -122,13 +142,15 @@ def runs_schema(taus: tuple[float, ...] = TAUS) -> pa.Schema:
     """
     columns: list[tuple[pa.DataType, str]] = [
         *_listed(_BEFORE_LAYER),
-        *_of_fields(LayerConfig),
+        *_of_fields(layers),
+        *((_int, name) for name in _COUNTS[layers]),
         *_listed(_BEFORE_RECIPE),
         *_of_fields(Recipe, "recipe_"),
         *_listed(_BEFORE_SCORES),
         *((_real, name) for name in scored_columns(taus)),
     ]
-    return pa.schema([pa.field(name, kind, nullable=name == _NULLABLE) for kind, name in columns])
+    null = _NULLABLE[layers]
+    return pa.schema([pa.field(name, kind, nullable=name in null) for kind, name in columns])
 
 
 def unfinished_schema(schema: pa.Schema) -> pa.Schema:
@@ -138,9 +160,11 @@ def unfinished_schema(schema: pa.Schema) -> pa.Schema:
 
 def schema_like(names: Iterable[str]) -> pa.Schema:
     """Return the current schema for the thresholds that column names contain."""
+    names = tuple(names)
     found = (_ACCURACY.fullmatch(name) for name in names)
     taus = sorted({float(f"0.{column[1]}") for column in found if column} - {0.5})
-    return runs_schema(tuple(tau for tau in taus if 0.5 < tau < 1))
+    layers = DecoderConfig if "n_layers" in names else LayerConfig
+    return runs_schema(tuple(tau for tau in taus if 0.5 < tau < 1), layers)
 
 
 def _listed(groups: Iterable[tuple[pa.DataType, str]]) -> list[tuple[pa.DataType, str]]:

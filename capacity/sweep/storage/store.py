@@ -122,7 +122,7 @@ class Store:
             shards = {name for held in manifests(self.folder) for name in held["shards"]}
             require_own_shards(self.folder, shards)
         self.names = shard_names(self.plan)
-        self._schema = runs_schema(self.plan.taus)
+        self._schema = runs_schema(self.plan.taus, self.plan.kind_of_layers)
         self._ranks_names = {ranks_name(facts) for facts in self.plan.databases}
         snapshots = self._snapshot_names(range(len(self.names)))
         require_files(self.folder / UNFINISHED, lambda name: name in shards or name in snapshots)

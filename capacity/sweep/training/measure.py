@@ -21,9 +21,9 @@ from capacity.sweep.training.trained import layer_of
 from capacity.sweep.workers.pool import Outcome, in_this_process, processes
 
 if TYPE_CHECKING:
-    from capacity.layer.model.attention_layer import AttentionLayer
+    pass
 
-Measure: TypeAlias = "Callable[[Run, AttentionLayer], Mapping[str, Any]]"
+Measure: TypeAlias = "Callable[[Run, Any], Mapping[str, Any]]"
 
 
 def measure_runs(

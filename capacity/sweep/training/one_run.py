@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from capacity.database.facts import Database
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import Compute, make_known
-from capacity.layer.model.config import layer_rank_assumed, layer_rank_upper
+from capacity.layer.model.config import AnyConfig, LayerConfig, layer_rank_assumed, layer_rank_upper
 from capacity.layer.run.recipe import Recipe, Training
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
@@ -32,12 +32,12 @@ from capacity.sweep.training.trained import Trained, Watch, layer_of
 from capacity.sweep.training.tried import Kept, tried_runs
 
 if TYPE_CHECKING:
-    from capacity.layer.model.attention_layer import AttentionLayer
+    pass
 
 
 def train_run(
     run: Run, *, ranks: Mapping[str, int] | None = None, progress: Progress | None = None
-) -> tuple[dict[str, Any], AttentionLayer]:
+) -> tuple[dict[str, Any], Any]:
     """Train and score one layer.
 
     Parameters
@@ -53,7 +53,7 @@ def train_run(
     -------
     row : dict
         One row of the runs table.
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         The trained layer.
 
     Raises
@@ -88,7 +88,7 @@ def train_and_tell(
     ranks: Mapping[str, int] | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
-) -> tuple[dict[str, Any], AttentionLayer, Training]:
+) -> tuple[dict[str, Any], Any, Training]:
     """Train and score one layer, as `train_run` does, and return the history of the training too.
 
     Parameters
@@ -103,7 +103,7 @@ def train_and_tell(
     -------
     row : dict
         One row of the runs table.
-    layer : AttentionLayer
+    layer : AttentionLayer or Decoder
         The trained layer.
     training : Training
         The outcome, with its history.
@@ -145,7 +145,7 @@ def train_runs(
     ------
     row : dict
         One row of the runs table.
-    trained : AttentionLayer, mapping of str to ndarray, or None
+    trained : AttentionLayer, Decoder, mapping of str to ndarray, or None
         The trained layer, or its weights (`layer_of`); None if the row is of a start that an
         earlier process trained, which can be with snapshots alone.
 
@@ -224,9 +224,7 @@ def _row(run: Run, kept: Kept, ranks: Mapping[str, int] | None) -> dict[str, Any
         **layer_columns(run.layer),
         "n_parameters": run.layer.n_parameters,
         "n_embedding_parameters": run.layer.n_embedding_parameters(db.n_tokens),
-        "layer_rank_bound": layer_rank_assumed(run.layer),
-        # the tensor L is defined for plain layers alone
-        "layer_rank_upper": layer_rank_upper(run.layer, (k, q, v)) if run.layer.is_plain else None,
+        **_layer_ranks(run.layer, (k, q, v)),
         **recipe_columns(run.recipe),
         "engine": kept.training.engine,
         "variant": run.variant,
@@ -237,6 +235,14 @@ def _row(run: Run, kept: Kept, ranks: Mapping[str, int] | None) -> dict[str, Any
         **starts_columns(run.starts, kept.tried),
         **kept.scores,
     }
+
+
+def _layer_ranks(layer: AnyConfig, shape: tuple[int, ...]) -> dict[str, int | None]:
+    """Columns of a layer's rank; the tensor L is defined for plain layers alone."""
+    if not isinstance(layer, LayerConfig):
+        return {"layer_rank_bound": None, "layer_rank_upper": None}
+    upper = layer_rank_upper(layer, shape) if layer.is_plain else None
+    return {"layer_rank_bound": layer_rank_assumed(layer), "layer_rank_upper": upper}
 
 
 def database_ranks(db: Database) -> dict[str, int]:

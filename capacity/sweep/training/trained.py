@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from capacity.errors import SweepError
+from capacity.layer.decoder.config import DecoderConfig
 from capacity.layer.engines.engine import loaded
 from capacity.layer.engines.registry import engine_named, trains_weights
+from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.devices import lost_device
 from capacity.layer.model.forward import Weights
 from capacity.layer.model.initial import initial_weights
@@ -27,10 +29,10 @@ from capacity.sweep.storage.layout import snapshot_name
 
 if TYPE_CHECKING:
     from capacity.layer.engines.engine import RunMany, RunWeights
-    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer
 
 # a trained layer, or the weights of one, if no layer was made
-Trained: TypeAlias = "AttentionLayer | Weights"
+Trained: TypeAlias = "AnyLayer | Weights"
 # told the number of epochs done, and the loss
 Watch: TypeAlias = Callable[[int, float], object]
 # of each run: for its initial weights, and for the order of its facts
@@ -85,7 +87,7 @@ def trained_runs(
         yield from zip(runs, layers, trainings, strict=True)
 
 
-def layer_of(run: Run, trained: Trained | None) -> AttentionLayer:
+def layer_of(run: Run, trained: Trained | None) -> Any:
     """Return the trained layer of a run, on its device; it may be there as weights on the host.
 
     Raises
@@ -96,8 +98,9 @@ def layer_of(run: Run, trained: Trained | None) -> AttentionLayer:
     import torch
 
     from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import AnyLayer, Decoder
 
-    if isinstance(trained, AttentionLayer):
+    if isinstance(trained, AnyLayer):
         return trained
     if trained is None:
         raise SweepError(
@@ -105,6 +108,8 @@ def layer_of(run: Run, trained: Trained | None) -> AttentionLayer:
             "weren't kept. Train the run without snapshots."
         )
     tensors = {name: torch.from_numpy(array).to(run.device) for name, array in trained.items()}
+    if isinstance(run.layer, DecoderConfig):
+        return Decoder.of_weights(run.layer, tensors)
     return AttentionLayer.of_weights(run.layer, tensors)
 
 
@@ -160,18 +165,20 @@ def _as_layers(
     snapshots: Sequence[Snapshots] | None,
     progress: Progress | None,
     watch: Watch | None,
-) -> tuple[list[AttentionLayer], list[Training]]:
+) -> tuple[list[AnyLayer], list[Training]]:
     import torch
 
     from capacity.layer.many import train_many
     from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.decoder import Decoder
     from capacity.layer.training import train
 
     recipe, compute = runs[0].recipe, replace(runs[0].compute, engine=runs[0].engine)
     dtype = getattr(torch, compute.dtype)
+    kinds = {LayerConfig: AttentionLayer, DecoderConfig: Decoder}
     tasks = [
         (
-            AttentionLayer(
+            kinds[type(run.layer)](
                 run.layer, run.database.n_tokens, seed=drawn, dtype=dtype, device=run.device
             ),
             run.database,

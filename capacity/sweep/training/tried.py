@@ -45,7 +45,7 @@ class Kept:
         Outcome of the start that is kept; without its history if an earlier process trained it.
     scores : mapping of str to float
         Columns of the runs table that score it.
-    trained : AttentionLayer, mapping of str to ndarray, or None
+    trained : AttentionLayer, Decoder, mapping of str to ndarray, or None
         What was trained from that start; None if an earlier process did.
     """
 

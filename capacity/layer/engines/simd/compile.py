@@ -38,6 +38,11 @@ def inlined(function: Callable[..., Any]) -> Any:
     )
 
 
+def linked(function: Callable[..., Any]) -> Any:
+    """Compile a function of few arguments into one that is kept, as a function of its own."""
+    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+
+
 def kept_types(function: Any) -> list[tuple[Any, ...]]:
     """Find the argument types that a function is compiled for, by this or another process.
 

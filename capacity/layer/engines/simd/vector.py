@@ -233,6 +233,19 @@ def maximum(_context, x, y):
 
 
 @intrinsic
+def positive(_context, x):
+    """1 in each lane whose number is above 0, and 0 in the others."""
+    if not isinstance(x, Vec):
+        return None
+
+    def code(_context, builder, _signature, arguments):
+        one, zero = (constant(llvm_type(x), number) for number in (1.0, 0.0))
+        return builder.select(builder.fcmp_ordered(">", arguments[0], zero), one, zero)
+
+    return x(x), code
+
+
+@intrinsic
 def sqrt(_context, x):
     """Square root of each lane."""
     if not isinstance(x, Vec):

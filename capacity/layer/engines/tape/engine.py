@@ -1,0 +1,253 @@
+"""The tape engine: any decoder that a tape can record, on one thread of a CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.facts import Database
+from capacity.layer.decoder.config import DecoderConfig, Place
+from capacity.layer.decoder.structure import followed
+from capacity.layer.engines.tape import execute
+from capacity.layer.engines.tape.tape import Buffer, Tape, Weight, instructions, padded
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.forward import Weights
+from capacity.layer.run.history import Recorder
+from capacity.layer.run.recipe import Recipe, Status, Training
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
+
+if TYPE_CHECKING:
+    from capacity.layer.model.decoder import AnyLayer
+
+Array = NDArray[Any]
+
+# seconds that an interrupt waits for at most, roughly
+PATIENCE_S = 0.2
+
+
+def run(
+    layer: AnyLayer,
+    db: Database,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    snapshots: Snapshots = NO_SNAPSHOTS,
+) -> Training:
+    """Train a layer or a decoder in place; `capacity.layer.train` checks the arguments."""
+    from torch.autograd.graph import increment_version
+
+    weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
+    frozen = {name for name, p in layer.named_parameters() if not p.requires_grad}
+    training = run_weights(layer.config, weights, db, recipe, rng, snapshots, frozen)
+    for name, p in layer.named_parameters():
+        if name not in frozen:
+            increment_version(p)
+    return training
+
+
+def run_weights(
+    config: LayerConfig | DecoderConfig,
+    weights: Weights,
+    db: Database,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    snapshots: Snapshots = NO_SNAPSHOTS,
+    frozen: Collection[str] = (),
+) -> Training:
+    """Train weights in place, without torch (`Engine.run_weights`)."""
+    still = {*frozen, *filter(recipe.freezes, weights)}
+    if isinstance(config, LayerConfig):
+        names = config.names_in_decoder()
+        config = config.as_decoder()
+        weights = {names[name]: array for name, array in weights.items()}
+        still = {names[name] for name in still}
+    recorded = RecordedRun(config, weights, db, recipe, still)
+    end, epoch, loss, share = recorded.train(rng, snapshots)
+    recorded.write_back(weights)
+    status: Status = "completed"
+    if end == execute.DIVERGED or not recorded.is_finite:
+        status = "diverged"
+        loss = math.nan if end == execute.DIVERGED else loss
+    elif end == execute.MEMORISED:
+        status = "memorised"
+    return Training(status, epoch, loss, "tape", recorded.history(epoch, loss, share))
+
+
+class RecordedRun:
+    """One run: its tape, and the arrays that the tape works on.
+
+    Rows are the positions that predict: after each distinct subject, then after each fact's
+    predicate. What a decoder computes after the subject is the same in all its facts.
+    """
+
+    def __init__(
+        self,
+        config: DecoderConfig,
+        weights: Weights,
+        db: Database,
+        recipe: Recipe,
+        frozen: Collection[str] = (),
+    ) -> None:
+        self._recipe, dtype = recipe, weights["W_E"].dtype
+        ids = db.token_triples.astype(np.int64)
+        subjects, subject_rows = np.unique(ids[:, 0], return_inverse=True)
+        n_first, n = len(subjects), len(ids)
+        rows = padded(n_first + n)
+        token, source = np.zeros(rows, np.int64), np.arange(rows)
+        position = np.zeros(rows, np.int64)
+        token[:n_first], token[n_first : n_first + n] = subjects, ids[:, 1]
+        source[n_first : n_first + n] = subject_rows
+        position[n_first : n_first + n] = 1
+        targets, masses = _targets(ids, subject_rows, n_first, both=recipe.positions == "both")
+        row_weights = np.bincount(targets[:, 1], masses, minlength=rows)
+        # an index into the logits, and the row
+        targets[:, 0] = targets[:, 0] * rows + targets[:, 1]
+        layout, size = _layout(weights)
+        self._layout = layout
+        kept = [(w.at, w.at + padded(math.prod(w.shape))) for name, w in layout.items()
+                if name not in frozen]  # fmt: skip
+        spans = np.array(kept, np.int64).reshape(-1, 2)
+        parts = [token, position, source, targets.ravel(), spans.ravel()]
+        starts = np.cumsum([0, *map(len, parts)])
+        self._indices = np.concatenate(parts)
+        names: tuple[str, ...] = ("token", "position", "source")
+        places: dict[str, int] = dict(zip(names, starts.tolist(), strict=False))
+        tape = Tape(rows, position, places, layout, 4 * size)
+        logits = recorded(config, tape)
+        row_weights_at, masses_at = tape.constant(row_weights), tape.constant(masses)
+        chosen, lse = tape.place(len(masses)), tape.place(2 * rows)
+        clearing = [(execute.ZERO, at, n) for at, n in tape.cleared]
+        self._forward = instructions([*clearing, *tape.forward])
+        # gradients stay after the last epoch
+        self._backward = instructions([(execute.ZERO, size, size), *tape.backward])
+        self._a = np.zeros(tape.size, dtype)
+        for at, values in tape.constants.items():
+            self._a[at : at + len(values)] = values
+        self._places = np.array(
+            [rows, logits.at, logits.features, row_weights_at, lse, starts[3], masses_at,
+             len(masses), chosen, n, 0, size, 2 * size, 3 * size, starts[4], len(spans),
+             recipe.optimizer == "adamw"],
+            np.int64,
+        )  # fmt: skip
+        self._rule = np.array(
+            [recipe.stop_tau, 0.9, recipe.beta2, recipe.weight_decay, 1.0, 1.0], np.float64
+        )
+        self._size = size
+        for name, weight in layout.items():
+            self._a[weight.at : weight.at + weights[name].size] = _inward(
+                name, weights[name]
+            ).ravel()
+        self._given = weights
+        self._recorder = Recorder(recipe.epochs)
+
+    def _epochs_a_call(self) -> int:
+        """Number of epochs in `PATIENCE_S` seconds, at about 2 * 10^9 products a second."""
+        products = [row[4] * row[5] for row in self._forward.tolist() if row[0] == execute.MATMUL]
+        entries = 3 * sum(products) * int(self._places[0]) + len(self._a)
+        return max(1, int(PATIENCE_S * 2e9 / entries))
+
+    def train(
+        self, rng: np.random.Generator, snapshots: Snapshots = NO_SNAPSHOTS
+    ) -> tuple[int, int, float, float]:
+        """Train all epochs, from the snapshot if any; return the end, epochs, loss and share."""
+        recipe, recorder = self._recipe, self._recorder
+        changing = {"weights_and_moments": self._a[: 4 * self._size], "decayed": self._rule,
+                    **recorder.arrays}  # fmt: skip
+        epoch, held = snapshots.recall(rng, lambda: changing, recipe.epochs)
+        for name, array in held.items():
+            changing[name][...] = array
+        rates, stride = recipe.learning_rates(), self._epochs_a_call()
+        while True:
+            if epoch in snapshots.at:
+                self.write_back(self._given)
+            snapshots.offer(epoch, rng, lambda: changing, loss=recorder.loss_before(epoch))
+            stop = snapshots.next_stop(epoch, min(epoch + stride, recipe.epochs))
+            end, epoch, loss, share = execute.train(
+                self._a, self._indices, self._forward, self._backward, self._places, self._rule,
+                rates, recorder.epochs, recorder.losses, recorder.shares, epoch, stop,
+            )  # fmt: skip
+            if end != execute.GOING or epoch == recipe.epochs:
+                return end, epoch, loss, share
+
+    def gradients(self) -> dict[str, Array]:
+        """Gradients of the full-batch loss, shaped like the decoder's weights; no weight moves."""
+        rule = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+        none = np.zeros(0)
+        execute.train(
+            self._a, self._indices, self._forward, self._backward, self._places, rule,
+            np.zeros(1), none.astype(np.int64), none, none, 0, 1,
+        )  # fmt: skip
+        return self._outward(self._size)
+
+    @property
+    def is_finite(self) -> bool:
+        """True if all weights and second moments are finite: an overflow would freeze a weight."""
+        n = self._size
+        return bool(np.isfinite(self._a[:n]).all() and np.isfinite(self._a[3 * n : 4 * n]).all())
+
+    def history(self, epoch: int, loss: float, share: float) -> Any:
+        """Return the curve, with the last loss and share of known facts."""
+        return self._recorder.history(epoch, loss, share)
+
+    def write_back(self, weights: Weights) -> None:
+        """Write the weights into arrays of the names and shapes that they came in."""
+        for name, array in self._outward(0).items():
+            weights[name][...] = array
+
+    def _outward(self, start: int) -> dict[str, Array]:
+        """Weights, or gradients, as arrays of the given shapes."""
+        found: dict[str, Array] = {}
+        for name, weight in self._layout.items():
+            at = start + weight.at
+            array = self._a[at : at + math.prod(weight.shape)].reshape(weight.shape)
+            found[name] = array.transpose(1, 0, 2) if _is_side_by_side(name) else array
+        return found
+
+
+def recorded(config: DecoderConfig, tape: Tape) -> Buffer:
+    """Record a decoder on a tape, and return the buffer of its logits."""
+
+    def act(place: Place, x: Buffer | None) -> Buffer:
+        tape.prefix = place.prefix
+        return place.part.record(config, tape, x)
+
+    return followed(config, None, act, tape.add)
+
+
+def _targets(
+    ids: Array, subject_rows: Array, n_first: int, *, both: bool
+) -> tuple[Array, NDArray[np.float64]]:
+    """Tokens to predict with their rows, and their masses; the facts' objects come last."""
+    n = len(ids)
+    objects = np.stack([ids[:, 2], n_first + np.arange(n)], axis=1)
+    if not both:
+        return objects, np.full(n, 1 / n)
+    predicates, counts = np.unique(
+        np.stack([ids[:, 1], subject_rows], axis=1), axis=0, return_counts=True
+    )
+    masses = np.concatenate([counts / (2 * n), np.full(n, 1 / (2 * n))])
+    return np.concatenate([predicates, objects]), masses
+
+
+def _layout(weights: Weights) -> tuple[dict[str, Weight], int]:
+    """Places of all weights in one array, each from a whole vector on, and its size."""
+    shapes = {name: _inward(name, array).shape for name, array in weights.items()}
+    sizes = [padded(math.prod(shape)) for shape in shapes.values()]
+    size = sum(sizes)
+    starts = np.cumsum([0, *sizes]).tolist()
+    return {
+        name: Weight(at, size + at, shape)
+        for (name, shape), at in zip(shapes.items(), starts, strict=False)
+    }, size
+
+
+def _is_side_by_side(name: str) -> bool:
+    return name.endswith((".W_Q", ".W_V"))
+
+
+def _inward(name: str, array: Array) -> Array:
+    """Put the heads of queries and values side by side: (d_model, heads, size)."""
+    return array.transpose(1, 0, 2) if _is_side_by_side(name) else array

@@ -1,0 +1,85 @@
+"""Sweeps over decoders: keys of [layers], columns of the table, the same bytes after a kill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capacity.errors import SweepError
+from capacity.layer import DecoderConfig, LayerConfig
+from capacity.sweep import load, make_plan, run_sweep, runs_schema
+from capacity.sweep.grammar.layers import OPPOSED, TOO_WIDE, omitted_layers
+
+DATABASES = {"synthetic": {"count": 2, "seed": 0, "max_triples": 12}}
+LAYERS: dict[str, Any] = {
+    "d_model": [4], "n_layers": [1, 2], "mlp": [0, 8], "norm": ["none", "rms"],
+}  # fmt: skip
+
+
+def config(**layers: Any) -> dict[str, Any]:
+    """A plan of few epochs."""
+    return {"databases": DATABASES, "layers": layers or LAYERS, "recipe": {"epochs": 10},
+            "runs": {"starts": 2}}  # fmt: skip
+
+
+def test_a_table_has_the_fields_and_the_counts(tmp_path: Path) -> None:
+    plan = make_plan(config())
+    assert len(plan.runs) == 16
+    assert {run.engine for run in plan.runs} == {"tape"}
+    run_sweep(plan, tmp_path / "out")
+    table = load(tmp_path / "out")
+    assert [*table] == runs_schema(layers=DecoderConfig).names
+    assert table["mlp"].nunique() == table["norm"].nunique() == 2
+    assert table["layer_rank_bound"].isna().all()
+    assert (table["n_parameters"]
+            == table[["n_parameters_heads", "n_parameters_mlp", "n_parameters_norms"]].sum(axis=1)
+            ).all()  # fmt: skip
+    assert set(table["attention"]) == {"1", "11"}
+    assert (table["starts_tried"] == 2).all()
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    plan = make_plan(config())
+    run_sweep(plan, tmp_path / "whole", workers=2)
+
+    def interrupt(what: str, done: int, _total: int, _left: float | None) -> None:
+        if what == "runs" and done > 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path / "parted", progress=interrupt)
+    run_sweep(plan, tmp_path / "parted")
+    whole, parted = (tmp_path / name / "runs.parquet" for name in ("whole", "parted"))
+    assert whole.read_bytes() == parted.read_bytes()
+
+
+def test_a_section_with_the_keys_of_layers_alone_describes_layers() -> None:
+    plan = make_plan(config(d_model=[4], n_heads=[1], bias=[True]))
+    assert isinstance(plan.runs[0].layer, LayerConfig)
+    assert plan.runs[0].engine == "tape"
+
+
+def test_options_that_exclude_one_another_are_omitted_and_counted() -> None:
+    asked = config(d_model=[2, 4], d_head_vo=[3], mlp=[0, 4], gated=[False, True])
+    assert len(make_plan(asked).runs) == 2 * 3
+    assert omitted_layers(asked) == {TOO_WIDE: 4, OPPOSED: 1}
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "unknown key `n_layer`": {"d_model": [4], "mlp": [4], "n_layer": [2]},
+    "unknown key `layer_norm`": {"d_model": [4], "mlp": [4], "layer_norm": [True]},
+    "`n_layers` must be an integer of at least 1; got 0": {"d_model": [4], "n_layers": [0]},
+    "`mlp` must be an integer": {"d_model": [4], "mlp": ["many"]},
+    "`norm` must be": {"d_model": [4], "norm": ["batch"]},
+    "no combination of its values is one": {"d_model": [2], "d_head_vo": [3], "mlp": [1]},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_values_are_refused(message: str) -> None:
+    with pytest.raises(SweepError) as error:
+        make_plan(config(**WRONG[message]))
+    assert message in str(error.value)

@@ -26,7 +26,11 @@ from capacity.transformer.activations.records.validation import (
     random_vector,
     require_affordable_attention,
 )
-from capacity.transformer.activations.untouched import generator_of, require_same_model
+from capacity.transformer.activations.untouched import (
+    generator_of,
+    require_same_model,
+    same_random_numbers,
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Run:
         self._given = checked_inputs(given, self._body, self.source)
         self._keep = keep
         self._require_affordable(self._stack.config)
-        self._recorder = Recorder(self._body, self._stack, across=plan.part == "cross")
+        self._recorder = self._recorder_of(own=False)
         self._of_keys: Tensor | None = None
         self._mask = torch.empty(0)
         # of each mask of the model, which layers share: it, whether it is causal, and a window
@@ -72,11 +76,22 @@ class Run:
         device = next((p.device for p in self._body.parameters()), torch.device("cpu"))
         state = generator_of(device).get_state()
         with shared_change(self._body.modules(), "training", value=False):
-            with self._recorder.recording(self._assemble, follow=self.plan.whole):
-                self._body(**self._given)
+            self._record()
+            if not self._recorder.count.attending:
+                # the family doesn't use the interface: what it computes itself is recorded
+                self._recorder = self._recorder_of(own=True)
+                with same_random_numbers(device, state):
+                    self._record()
             self._require_attention()
             require_same_model(self._body, self._stack, self._given, self._recorder.last,
                                self._mask, state, self.source, self.plan.check)  # fmt: skip
+
+    def _recorder_of(self, *, own: bool) -> Recorder:
+        return Recorder(self._body, self._stack, across=self.plan.part == "cross", own=own)
+
+    def _record(self) -> None:
+        with self._recorder.recording(self._assemble, follow=self.plan.whole):
+            self._body(**self._given)
 
     def _require_attention(self) -> None:
         attending = self._recorder.count.attending

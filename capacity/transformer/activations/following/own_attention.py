@@ -169,6 +169,8 @@ class OwnAttention(TorchFunctionMode):
             # the same for all tokens, or it is no bias
             wide = _of_sentences(shift.by.expand(v.shape), batch)
             b = wide[0, :, 0] if bool((wide == wide[:1, :, :1]).all()) else None
+        # some compute logits in float32, whatever their model does
+        q, k = q.to(pattern.dtype), k.to(pattern.dtype)
         self._tell(AttentionCall(module, q, k, values, pattern, z.transpose(1, 2), logits.factor,
                                  _mask(before, pattern), False, made, b))  # fmt: skip
 

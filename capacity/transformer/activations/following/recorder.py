@@ -106,6 +106,8 @@ class Recorder:
         Operations on the residual stream.
     last : Tensor
         Output of the stack, once it has run.
+    has_heard : bool
+        Whether some module of the stack has attended, be it across sequences or not.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class Recorder:
         token = object()
         self.stream = StreamFollower(stack, lambda: _running.get() is token, self.count)
         self._token = token
-        self.last = torch.empty(0)
+        self.last, self.has_heard = torch.empty(0), False
         self._model, self._stack, self._across, self._own = model, stack, across, own
         self.hooked = has_hooks(model)
         self._gates = GateFollower()
@@ -175,6 +177,7 @@ class Recorder:
     def _attend(self, call: AttentionCall) -> None:
         if call.module not in self._inside:
             return
+        self.has_heard = True
         self._require_output(call.module)
         values = maker_of(call.v if call.made is None else call.made, reversed(self._recent))
         if self._own and values is None:
@@ -200,8 +203,8 @@ class Recorder:
             why = "are changed by `ablated`. Leave its context first"
         elif again is self._open.call.module:
             why = (
-                "are combined with those of a second attention of the same module, as in "
-                "differential attention, which has no pattern of its own"
+                "aren't read by one before the same module attends again, as in differential "
+                "attention, which has no pattern of its own"
             )
         elif self._norm is not None:
             why = f"go through a norm first ({self._norm}), which isn't linear in them"
@@ -280,4 +283,7 @@ def _same(x: Tensor, z: Tensor) -> bool:
     """Return True if a module was given the heads' outputs, side by side."""
     if x.numel() != z.numel() or x.dtype != z.dtype:
         return False
-    return storage_of(x) == storage_of(z) or torch.equal(x.reshape(-1), z.reshape(-1))
+    if storage_of(x) == storage_of(z) or torch.equal(x.reshape(-1), z.reshape(-1)):
+        return True
+    # rows of padding may be NaN, which isn't equal to itself
+    return bool(z.isnan().any()) and torch.equal(*(y.nan_to_num().reshape(-1) for y in (x, z)))

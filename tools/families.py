@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import re
 import sys
 import warnings
@@ -45,19 +46,19 @@ PARTS = {None: "attentions", "encoder": "encoder_attentions", "decoder": "decode
          "cross": "cross_attentions"}  # fmt: skip
 HEAD = """# Families of models
 
-[`capture`](how-to/pretrained-model.md) records the attention of models of `transformers`. No list of
-families is needed. Either their layers hand queries, keys and values to its `AttentionInterface`, or
-their own code computes a softmax of products of queries and keys, and averages values by it. In both
-cases the model runs as it is, and what is recorded is checked: rows sum to 1, A V is the heads' output,
-and z W_O + b is what they write.
+[`capture`](how-to/pretrained-model.md) records the attention of models of `transformers`. No list
+of families is needed. Either layers hand queries, keys and values to its `AttentionInterface`, or
+code of the family's own computes a softmax of products of queries and keys, and averages values by
+it. In both cases the model runs as it is, and what is recorded is checked: rows sum to 1, A V is
+the output of the heads, and z W_O + b is what they write.
 
 `python tools/families.py` wrote this page. It builds a small model of every model type of
 `transformers` {version} whose configuration it can shrink, with random weights, and runs it on two
 inputs. {counts}
 
-* **Patterns**: largest difference between the recorded attention and what the model itself returns for
-  `output_attentions=True`, as a share of the largest weight; *not returned* where it returns none to
-  compare.
+* **Patterns**: largest difference between the recorded attention and what the model itself returns
+  for `output_attentions=True`, as a share of the largest weight; *not returned* where it returns
+  none of this shape.
 * **Decomposition**: whether last embeddings are the sum of the four terms (of five where there are
   *mixers*), and the largest difference from it, as a share of the largest number.
 
@@ -67,12 +68,12 @@ Effective attention and the table of identifiability are computed for each type 
 |---|---|---|---|
 """
 NOTES = """
-A *window* is a layer whose tokens attend to some of the others alone: in causal mode rows are projected
-onto the values that they may attend to. A *sink* takes weight from a row, and counts as one more column
-with values of 0. A *gate* multiplies the outputs of heads by numbers of each token before W_O. *Mixers*
-are sublayers of hybrids that mix tokens without attention (Mamba, gated linear attention, short
-convolutions): they are a term of their own. Where *logits aren't scale q k* (biases of positions, caps)
-`p4_excess` is missing, for it assumes logits of rank d_head_qk.
+A *window* is a layer whose tokens attend to some of the others alone: in causal mode rows are
+projected onto the values that they may attend to. A *sink* takes weight from a row, and counts as
+one more column with values of 0. A *gate* multiplies the outputs of heads by numbers of each token
+before W_O. *Mixers* are sublayers of hybrids that mix tokens without attention (Mamba, gated linear
+attention, short convolutions): they are a term of their own. Where *logits aren't scale q k*
+(biases of positions, caps) `p4_excess` is missing, for it assumes logits of rank d_head_qk.
 """
 NO_SUM = """
 ## Captured without a decomposition
@@ -90,8 +91,8 @@ NOT_BUILT = """
 ## Not tried
 
 No small model of these could be built or run by shrinking the fields of its configuration. Most are
-composed of several models, read other inputs than a text, an image or a sound, or need a package that
-isn't installed.
+composed of several models, read other inputs than a text, an image or a sound, or need a package
+that isn't installed.
 
 """
 
@@ -129,7 +130,7 @@ class Row:
 
 
 def rows_of(model_type: str) -> list[Row]:
-    """Return what is found for a model type: one row, or one for each part of an encoder-decoder."""
+    """Return what is found for a model type: one row for each part of an encoder-decoder."""
     warnings.simplefilter("ignore")
     try:
         model = small_model(model_type)
@@ -168,13 +169,17 @@ def _row(model_type: str, model: Any, inputs: dict[str, Tensor], part: Any) -> R
     except CapacityError as error:
         words = _reason(error)
     outcome = "wrong" if wrong else "captured"
-    return Row(name, outcome, patterns, total, ", ".join(_remarks(captured)), "; ".join(wrong) or words)
+    return Row(
+        name, outcome, patterns, total, ", ".join(_remarks(captured)), "; ".join(wrong) or words
+    )
 
 
 def _own(model: Any, inputs: dict[str, Tensor], part: Any) -> tuple[list[Tensor], Tensor | None]:
     """Attention and last embeddings that a model returns, as far as it does."""
     asked: dict[str, Any] = {"output_attentions": True, "use_cache": False}
-    if "use_cache" not in model.forward.__code__.co_varnames and not hasattr(model.config, "use_cache"):
+    if "use_cache" not in model.forward.__code__.co_varnames and not hasattr(
+        model.config, "use_cache"
+    ):
         del asked["use_cache"]
     try:
         torch.manual_seed(0)
@@ -237,8 +242,9 @@ def page(rows: list[Row]) -> str:
     tried = set().union(*types.values()) - types.get("not built", set())
     refused = tried - types.get("captured", set())
     counts = (
-        f"{len(types.get('captured', ()))} of {len(tried)} types are captured, in at least one part, and "
-        f"{len(summed)} of them have a decomposition; {len(refused)} are refused in every part. "
+        f"{len(types.get('captured', ()))} of {len(tried)} types are captured, in at least one "
+        f"part, and {len(summed)} of them have a decomposition; {len(refused)} are refused in "
+        "every part. "
         f"{len(types.get('not built', ()))} other types couldn't be built or run small."
     )
     text = HEAD.format(version=version("transformers"), counts=counts)
@@ -276,7 +282,9 @@ def main() -> None:
     for number, one in enumerate(wanted, start=1):
         print(f"\r{number} of {len(wanted)}: {one:40}", end="", file=sys.stderr, flush=True)
         known[one] = _apart_from_others(context, one)
-        lines = (json.dumps([name, list(map(asdict, rows))]) for name, rows in sorted(known.items()))
+        lines = (
+            json.dumps([name, list(map(asdict, rows))]) for name, rows in sorted(known.items())
+        )
         options.state.write_text("\n".join(lines), encoding="utf-8")
     print(file=sys.stderr)
     rows = [row for one in sorted(known) for row in known[one]]
@@ -311,7 +319,8 @@ def _apart_from_others(context: Any, model_type: str) -> list[Row]:
 
 
 def _send(connection: Any, model_type: str) -> None:
-    sys.stderr = open("/dev/null", "w")  # noqa: SIM115
+    # what transformers warns of small configurations
+    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
     try:
         rows = rows_of(model_type)
     except Exception as error:

@@ -28,7 +28,8 @@ DTYPES = [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)]
 # norms, rotations and softmax of most families are in float32, whatever their model is in
 SLACK = 2e-6
 # biases of positions, scores of positions, and caps
-NOT_SOFT = ("T5", "Gemma 2", "Doge", "BLOOM", "MPT", "Falcon, alibi", "DeBERTa", "DeBERTa-v2", "MPNet")
+NOT_SOFT = ("T5", "Gemma 2", "Doge", "BLOOM", "MPT", "Falcon, alibi", "DeBERTa", "DeBERTa-v2",
+            "MPNet")  # fmt: skip
 # these compute logits in float32, whatever they are in
 FLOAT32 = ("GPT-Neo", "GPT-J", "CodeGen")
 every = pytest.mark.parametrize(("name", "part"), CASES, ids=[f"{n} {p or ''}" for n, p in CASES])

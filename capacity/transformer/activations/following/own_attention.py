@@ -70,7 +70,10 @@ class OwnAttention(TorchFunctionMode):
     """
 
     def __init__(
-        self, stack: nn.Module, is_running: Callable[[], bool], tell: Callable[[AttentionCall], None]
+        self,
+        stack: nn.Module,
+        is_running: Callable[[], bool],
+        tell: Callable[[AttentionCall], None],
     ) -> None:
         super().__init__()
         self._stack, self._is_running, self._tell = stack, is_running, tell
@@ -130,16 +133,16 @@ class OwnAttention(TorchFunctionMode):
             if after is not None:
                 self._known[result] = after
 
-    def _after(
-        self, name: str, args: Any, given: list[Tensor], result: Tensor, before: Any
-    ) -> Any:
+    def _after(self, name: str, args: Any, given: list[Tensor], result: Tensor, before: Any) -> Any:
         """What is known of a result, from what is known of the first argument of which it is."""
         if before is None or isinstance(before, _Shifted):
             shifts = name in _SUMS and len(given) == 2 and given[0].shape == result.shape
             if shifts and given[1].numel() < result.numel():
                 return _Shifted(*given)
             return None
-        if given[0].numel() != result.numel() and name not in ("where", "masked_fill"):
+        # where a mask is chosen by its condition, that comes first
+        sized = given[0].numel() == result.numel() or name == "where"
+        if not sized or not result.is_floating_point() or name.endswith("_like"):
             return None
         if isinstance(before, _Logits) and len(args) == 2 and name in _TIMES | _OVER:
             number = _number(args[1]) if args[0] is given[0] else _number(args[0])
@@ -160,8 +163,7 @@ class OwnAttention(TorchFunctionMode):
         shift = self._known.get(v)
         shift = shift if isinstance(shift, _Shifted) else None
         q, k, pattern, values, z, before = (
-            _of_sentences(x, batch)
-            for x in (logits.q, logits.k, pattern, v, z, weights.input)
+            _of_sentences(x, batch) for x in (logits.q, logits.k, pattern, v, z, weights.input)
         )
         made, b = values, None
         if shift is not None:

@@ -188,7 +188,9 @@ class Recorder:
             )
         memory = self._memory
         across = (
-            values is not None and memory is not None and storage_of(values.call.input) == storage_of(memory)
+            values is not None
+            and memory is not None
+            and storage_of(values.call.input) == storage_of(memory)
         )
         if across == self._across:
             self.count.attend()

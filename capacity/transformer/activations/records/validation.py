@@ -317,8 +317,8 @@ def check_output(
     size = largest(wrote)
     if not math.isfinite(size):
         raise InvalidArgumentError(
-            f"What heads write must be finite; {of} writes NaN or infinite numbers. Its weights are "
-            "damaged, its precision can't hold its own numbers, or all of a row of padding is "
+            f"What heads write must be finite; {of} writes NaN or infinite numbers. Its weights "
+            "are damaged, its precision can't hold its own numbers, or all of a row of padding is "
             "masked: pad on the other side, or capture the sentence alone."
         )
     off = float(apart.abs().max()) / (size + torch.finfo(wrote.dtype).tiny)

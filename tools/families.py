@@ -18,6 +18,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -149,7 +150,7 @@ def _row(model_type: str, model: Any, inputs: dict[str, Tensor], part: Any) -> R
     try:
         captured = capture(model, read, part=part, check="full")
     except CapacityError as error:
-        return Row(name, "refused", words=_reason(error))
+        return Row(name, "refused", words=_reason(error, model))
     own, last = _own(model, inputs, part)
     patterns = _patterns_apart(captured, own)
     wrong = [] if patterns is None or patterns <= LIMIT else ["patterns differ"]
@@ -167,7 +168,7 @@ def _row(model_type: str, model: Any, inputs: dict[str, Tensor], part: Any) -> R
         if total > LIMIT:
             wrong.append("terms have another sum")
     except CapacityError as error:
-        words = _reason(error)
+        words = _reason(error, model)
     outcome = "wrong" if wrong else "captured"
     return Row(
         name, outcome, patterns, total, ", ".join(_remarks(captured)), "; ".join(wrong) or words
@@ -225,9 +226,9 @@ def _remarks(captured: ActivationCache) -> Iterator[str]:
         yield "logits aren't scale q k"
 
 
-def _reason(error: Exception) -> str:
-    """A message without its last sentence, which is about what to do."""
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", str(error))
+def _reason(error: Exception, model: Any) -> str:
+    """A message without its last sentence, which is about what to do, and the name of the class."""
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", str(error).replace(type(model).__name__, "the model"))
     return " ".join(sentences[: max(len(sentences) - 1, 1)])
 
 
@@ -260,11 +261,21 @@ def _type(row: Row) -> str:
 
 
 def _listed(rows: list[Row]) -> str:
-    """Reasons, each with the types that have it; names of classes and layers aren't compared."""
-    by: dict[str, list[str]] = {}
+    """Reasons, each with the types that have it, and their parts."""
+    by: dict[str, dict[str, list[str]]] = {}
     for row in rows:
-        by.setdefault(row.words, []).append(row.name)
-    return "".join(f"* {', '.join(names)}: {words}\n" for words, names in sorted(by.items()))
+        of_type = by.setdefault(row.words, {}).setdefault(_type(row), [])
+        of_type += row.name.split(", ")[1:]
+    return "".join(f"* {_names(by[words])}: {words}\n" for words in sorted(by))
+
+
+def _names(parts: dict[str, list[str]]) -> str:
+    return ", ".join(f"{name} ({', '.join(of)})" if of else name for name, of in parts.items())
+
+
+def without_sizes(text: str) -> str:
+    """Return a text of the page without differences, which depend on the machine."""
+    return re.sub(r"\b\de[+-]\d\d\b", "-", text)
 
 
 def main() -> None:
@@ -275,13 +286,9 @@ def main() -> None:
     options = parser.parse_args()
     known = _read(options.state)
     wanted = options.types or [one for one in model_types() if one not in known]
-    context = multiprocessing.get_context("fork")
-    torch.set_num_threads(1)
-    # what all types import, once
-    rows_of("bert")
-    for number, one in enumerate(wanted, start=1):
+    for number, (one, rows) in enumerate(swept(wanted), start=1):
         print(f"\r{number} of {len(wanted)}: {one:40}", end="", file=sys.stderr, flush=True)
-        known[one] = _apart_from_others(context, one)
+        known[one] = rows
         lines = (
             json.dumps([name, list(map(asdict, rows))]) for name, rows in sorted(known.items())
         )
@@ -292,6 +299,16 @@ def main() -> None:
         if row.outcome in ("wrong", "error"):
             print(f"{row.name}: {row.outcome}: {row.words}", file=sys.stderr)
     DOCUMENT.write_text(page(rows), encoding="utf-8")
+
+
+def swept(types: list[str]) -> Iterator[tuple[str, list[Row]]]:
+    """Yield model types with their rows, each found in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    torch.set_num_threads(1)
+    # what all types import, once
+    rows_of("bert")
+    for one in types:
+        yield one, _apart_from_others(context, one)
 
 
 def _read(state: Path) -> dict[str, list[Row]]:
@@ -319,12 +336,12 @@ def _apart_from_others(context: Any, model_type: str) -> list[Row]:
 
 
 def _send(connection: Any, model_type: str) -> None:
-    # what transformers warns of small configurations
-    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
-    try:
-        rows = rows_of(model_type)
-    except Exception as error:
-        rows = [Row(model_type, "error", words=f"{type(error).__name__}: {error}")]
+    # transformers warns of small configurations
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+        try:
+            rows = rows_of(model_type)
+        except Exception as error:
+            rows = [Row(model_type, "error", words=f"{type(error).__name__}: {error}")]
     connection.send(rows)
 
 

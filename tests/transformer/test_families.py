@@ -222,13 +222,6 @@ def test_attention_across_sequences_has_masks_of_both() -> None:
                 assert torch.allclose(found.pattern.sum(-1)[0], torch.ones(()).double())
 
 
-@pytest.mark.slow
-def test_the_page_of_families_says_what_is_found() -> None:
-    from tools.families import DOCUMENT, page
-
-    assert DOCUMENT.read_text(encoding="utf-8") == page()
-
-
 HEADS_OF_MODELS = {
     "BERT": "BertForMaskedLM", "RoBERTa": "RobertaForMaskedLM", "GPT-2": "GPT2LMHeadModel",
     "DistilBERT": "DistilBertForMaskedLM", "ELECTRA": "ElectraForMaskedLM", "OPT": "OPTForCausalLM",

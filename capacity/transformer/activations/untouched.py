@@ -118,7 +118,7 @@ def require_same_model(
             f"{found:.1g} of their size if its attention is recorded under the name 'eager' in "
             f"place of {used}. Its code computes something else under another name, or draws "
             "random numbers of its own. If the eager attention is the one that is meant, load the "
-            "model with it: model.set_attn_implementation('eager')."
+            "model with it: from_pretrained(..., attn_implementation='eager')."
         )
     before[kind] = mask.shape[1]
 

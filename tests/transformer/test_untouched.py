@@ -50,7 +50,7 @@ class Selecting(LlamaAttention):
 def fickle(kind: type[LlamaAttention], implementation: str) -> Any:
     model = build("Llama", F32)
     model.layers[1].self_attn.__class__ = kind
-    model.set_attn_implementation(implementation)
+    model.attn_implementation(implementation)
     return model
 
 
@@ -75,13 +75,13 @@ def test_a_model_that_computes_something_else_while_it_is_recorded_is_refused(
     check: Check,
 ) -> None:
     model = fickle(FickleUnderSdpa, "sdpa")
-    with pytest.raises(InvalidArgumentError, match=r"differ by [0-9.]+ of .*'sdpa'.*set_attn_impl"):
+    with pytest.raises(InvalidArgumentError, match=r"differ by [0-9.]+ of .*'sdpa'.*attn_impl"):
         capture(model, TOKENS, check=check)
     assert model.config._attn_implementation == "sdpa"
     with pytest.raises(InvalidArgumentError, match="the model as it is"):
         list(capture_layers(model, TOKENS, check=check))
     # the way out
-    model.set_attn_implementation("eager")
+    model.attn_implementation("eager")
     assert capture(model, TOKENS, check=check).layers[1].seen is None
 
 
@@ -139,7 +139,7 @@ def test_a_keyword_that_eager_attention_doesn_t_read_is_refused_by_name() -> Non
 def test_sparse_attention_stays_sparse(name: str, implementation: str) -> None:
     """An indexer chooses four tokens for each row; the model is that which runs unrecorded."""
     model = build(name, F32)
-    model.set_attn_implementation(implementation)
+    model.attn_implementation(implementation)
     captured = capture(model, TOKENS, check="full")
     assert captured.last is not None
     last = own_last(model)

@@ -163,8 +163,9 @@ def _row(model_type: str, model: Any, inputs: dict[str, Tensor], part: Any) -> R
     total, words = None, ""
     try:
         sums = decompose(captured).embeddings[-1]
-        last = captured.last if last is None or last.numel() != sums.numel() else last
-        total = _apart(sums, last.reshape(sums.shape))
+        expected = captured.last if last is None or last.numel() != sums.numel() else last
+        assert expected is not None
+        total = _apart(sums, expected.reshape(sums.shape))
         if total > LIMIT:
             wrong.append("terms have another sum")
     except CapacityError as error:
@@ -228,7 +229,9 @@ def _remarks(captured: ActivationCache) -> Iterator[str]:
 
 def _reason(error: Exception, model: Any) -> str:
     """A message without its last sentence, which is about what to do, and the name of the class."""
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", str(error).replace(type(model).__name__, "the model"))
+    sentences = re.split(
+        r"(?<=\.) (?=[A-Z])", str(error).replace(type(model).__name__, "the model")
+    )
     return " ".join(sentences[: max(len(sentences) - 1, 1)])
 
 
@@ -251,7 +254,7 @@ def page(rows: list[Row]) -> str:
     text = HEAD.format(version=version("transformers"), counts=counts)
     text += "".join(row.line() for row in captured) + NOTES
     text += NO_SUM + _listed([row for row in captured if row.sum is None])
-    text += REFUSED + _listed(by.get("refused", []))
+    text += REFUSED + _listed(by.get("refused", []) + by.get("error", []))
     names = ", ".join(row.name for row in by.get("not built", []))
     return text + NOT_BUILT + names + ".\n"
 
@@ -295,10 +298,11 @@ def main() -> None:
         options.state.write_text("\n".join(lines), encoding="utf-8")
     print(file=sys.stderr)
     rows = [row for one in sorted(known) for row in known[one]]
-    for row in rows:
-        if row.outcome in ("wrong", "error"):
-            print(f"{row.name}: {row.outcome}: {row.words}", file=sys.stderr)
     DOCUMENT.write_text(page(rows), encoding="utf-8")
+    odd = [row for row in rows if row.outcome in ("wrong", "error")]
+    for row in odd:
+        print(f"{row.name}: {row.outcome}: {row.words}", file=sys.stderr)
+    sys.exit(bool(odd))
 
 
 def swept(types: list[str]) -> Iterator[tuple[str, list[Row]]]:

@@ -56,7 +56,8 @@ def mpt(module: Any, x: Tensor, _: Any) -> Parts:
 
 def gpt_j(module: Any, x: Tensor, _: Any) -> Parts:
     q, k, v = (by_head(mapped(x, m)) for m in (module.q_proj, module.k_proj, module.v_proj))
-    return *(rotated(one, adjacent=True, width=4) for one in (q, k)), v, 0.0
+    q, k = (rotated(one, adjacent=True, width=4) for one in (q, k))
+    return q, k, v, 0.0
 
 
 def falcon(module: Any, x: Tensor, _: Any) -> Parts:
@@ -78,7 +79,8 @@ def falcon_groups(module: Any, x: Tensor, _: Any) -> Parts:
     all_of = mapped(x, module.query_key_value).view(2, N, 2, HEADS // 2 + 2, -1)
     q, k, v = all_of.permute(0, 2, 3, 1, 4).split([HEADS // 2, 1, 1], dim=2)
     q, k, v = (one.expand(2, 2, HEADS // 2, N, 8).flatten(1, 2) for one in (q, k, v))
-    return *(rotated(one, adjacent=False, width=8) for one in (q, k)), v, 0.0
+    q, k = (rotated(one, adjacent=False, width=8) for one in (q, k))
+    return q, k, v, 0.0
 
 
 def mpnet(module: Any, x: Tensor, model: Any) -> Parts:
@@ -259,7 +261,7 @@ def model_with(more: str) -> Any:
             return (x,)
 
     torch.manual_seed(0)
-    return Own(PretrainedConfig(vocab_size=60)).eval()
+    return Own(PretrainedConfig.from_dict({"vocab_size": 60})).eval()
 
 
 @torch.no_grad()
@@ -271,6 +273,7 @@ def test_any_code_that_averages_values_is_captured() -> None:
         pattern = (module.q(x) @ module.k(x).mT / math.sqrt(8)).softmax(-1)
         assert torch.allclose(layer.pattern[:, 0], pattern, atol=1e-6)
         assert layer.scale == pytest.approx(1 / math.sqrt(8))
+        assert layer.b_V is not None
         assert torch.allclose(layer.b_V[0], module.v.bias)
         x = x + module(x)
     assert torch.allclose(decompose(captured).embeddings[-1], x, atol=1e-6)

@@ -105,12 +105,14 @@ def value_ranks(
     >>> ranks.values.tolist(), ranks.simplex.tolist(), ranks.joint.tolist()
     ([[3, 3]], [[4, 4]], [8])
     """
-    return _value_ranks(*_checked(v, W_O, n_tokens))
+    v, W_O, n, threshold = _checked(v, W_O, n_tokens)
+    return _value_ranks(v, W_O, n, threshold)
 
 
 def _value_ranks(v: Tensor, W_O: Tensor, n: Tensor, threshold: Tensor) -> ValueRanks:
     triangles = _triangles(v, n[:, None])
-    if _is_gram_enough(*triangles.shape[1:3], W_O.shape[-1], float(threshold.min())):
+    n_heads, m = triangles.shape[1:3]
+    if _is_gram_enough(n_heads, m, W_O.shape[-1], float(threshold.min())):
         return _ranks_by_gram(triangles[..., 1:] @ W_O, threshold)
     heads = _Heads.of(triangles[..., 1:] @ _compact(W_O, v.dtype), threshold[:, None])
     stacked = (triangles[..., 1:, 1:] @ W_O).flatten(1, 2)
@@ -133,16 +135,15 @@ def _is_gram_enough(n_heads: int, m: int, d_model: int, least: float) -> bool:
 def _ranks_by_gram(rows: Float[Tensor, "batch heads m d_model"], threshold: Tensor) -> ValueRanks:
     """Ranks of few rows, by one Gram matrix, whose blocks on the diagonal are those of heads."""
     n_heads, m = rows.shape[1:3]
-    centred = (torch.arange(n_heads * m) % m).nonzero().flatten()
     values, simplex, joint = [], [], []
     for stacked, share in zip(rows.flatten(1, 2), threshold, strict=True):
         gram = _lower_gram(stacked)
-        blocks = gram.view(n_heads, m, n_heads, m).diagonal(dim1=0, dim2=2).permute(2, 0, 1)
-        heads = _Heads.of_gram(blocks, share)
+        by_heads = gram.view(n_heads, m, n_heads, m)
+        heads = _Heads.of_gram(by_heads.diagonal(dim1=0, dim2=2).permute(2, 0, 1), share)
         values.append(heads.values)
         simplex.append(heads.simplex)
         # the H constraints a^h 1 = 0 are orthogonal to the others
-        rest = gram[centred][:, centred]
+        rest = by_heads[:, 1:, :, 1:].reshape([n_heads * (m - 1)] * 2)
         joint.append(_rank_of_gram(rest, float(heads.tolerance.max())) + n_heads)
     return ValueRanks(torch.stack(values), torch.stack(simplex), torch.tensor(joint), threshold)
 
@@ -227,7 +228,8 @@ def _checked(
         )
     v, W_O = v.cpu(), W_O.cpu()
     v = v.masked_fill((torch.arange(v.shape[2]) >= n[:, None])[:, None, :, None], 0.0)
-    return v / scale_of(v, (1, 2, 3)), W_O.double() / scale_of(W_O, (0, 1, 2)), n, threshold
+    wide = W_O.to(torch.float64, copy=True).div_(scale_of(W_O, (0, 1, 2)))
+    return v / scale_of(v, (1, 2, 3)), wide, n, threshold
 
 
 def _threshold(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:
@@ -317,9 +319,9 @@ def _rank_of_gram(gram: Float[Tensor, "m m"], tolerance: float) -> int:
 
 
 def _lower_gram(rows: Float[Tensor, "m d"]) -> Float[Tensor, "m m"]:
-    """Gram matrix of rows, 0 above blocks on the diagonal, as decompositions read no more of it."""
+    """Gram matrix of rows, of which decompositions read what is below the diagonal; so is this."""
     m, step = len(rows), 144
-    gram = rows.new_zeros(m, m)
+    gram = rows.new_empty(m, m)
     for start in range(0, m, step):
         end = start + step
         torch.mm(rows[start:end], rows[:end].mT, out=gram[start:end, :end])

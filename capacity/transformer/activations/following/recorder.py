@@ -206,7 +206,7 @@ class Recorder:
         elif again is self._open.call.module:
             why = (
                 "aren't read by one before the same module attends again, as in differential "
-                "attention, which has no pattern of its own"
+                "attention and in blocks, which have no pattern of their own"
             )
         elif self._norm is not None:
             why = f"go through a norm first ({self._norm}), which isn't linear in them"

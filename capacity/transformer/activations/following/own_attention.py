@@ -134,7 +134,7 @@ class OwnAttention(TorchFunctionMode):
                 self._known[result] = after
 
     def _after(self, name: str, args: Any, given: list[Tensor], result: Tensor, before: Any) -> Any:
-        """What is known of a result, from what is known of the first argument of which it is."""
+        """Return what is known of a result, from the first argument of which something is."""
         if before is None or isinstance(before, _Shifted):
             shifts = name in _SUMS and len(given) == 2 and given[0].shape == result.shape
             if shifts and given[1].numel() < result.numel():

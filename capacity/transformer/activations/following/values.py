@@ -88,7 +88,7 @@ def storage_of(x: Tensor) -> int:
 
 
 def _columns_of_view(v: Tensor, output: Tensor) -> Tensor:
-    """Columns of an output that a view of it shows; its strides tell which."""
+    """Columns of an output that a view of it shows; its strides show which."""
     groups, d_head, width = v.shape[1], v.shape[3], output.shape[-1]
     first = int(v.storage_offset() - output.storage_offset()) % width
     heads = torch.arange(groups)[:, None] * v.stride(1)

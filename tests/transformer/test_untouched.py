@@ -50,7 +50,7 @@ class Selecting(LlamaAttention):
 def fickle(kind: type[LlamaAttention], implementation: str) -> Any:
     model = build("Llama", F32)
     model.layers[1].self_attn.__class__ = kind
-    model.attn_implementation(implementation)
+    model.set_attn_implementation(implementation)
     return model
 
 
@@ -81,7 +81,7 @@ def test_a_model_that_computes_something_else_while_it_is_recorded_is_refused(
     with pytest.raises(InvalidArgumentError, match="the model as it is"):
         list(capture_layers(model, TOKENS, check=check))
     # the way out
-    model.attn_implementation("eager")
+    model.set_attn_implementation("eager")
     assert capture(model, TOKENS, check=check).layers[1].seen is None
 
 
@@ -139,7 +139,7 @@ def test_a_keyword_that_eager_attention_doesn_t_read_is_refused_by_name() -> Non
 def test_sparse_attention_stays_sparse(name: str, implementation: str) -> None:
     """An indexer chooses four tokens for each row; the model is that which runs unrecorded."""
     model = build(name, F32)
-    model.attn_implementation(implementation)
+    model.set_attn_implementation(implementation)
     captured = capture(model, TOKENS, check="full")
     assert captured.last is not None
     last = own_last(model)

@@ -187,6 +187,9 @@ FAMILIES = {
     "DeBERTa-v2": Family("DebertaV2Model", {**WIDE, **DISENTANGLED}),
     "MPNet": Family("MPNetModel", WIDE),
 }  # fmt: skip
+# those whose attention doesn't go through the interface
+OWN_CODE = ("GPT-Neo", "GPT-J", "CodeGen", "BLOOM", "MPT", "Falcon", "Falcon, alibi",
+            "Falcon, groups", "DeBERTa", "DeBERTa-v2", "MPNet")  # fmt: skip
 # without attention that averages values, or with another kind of it
 HIDDEN = {
     "FNet": Family("FNetModel", WIDE),

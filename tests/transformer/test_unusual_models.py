@@ -22,14 +22,14 @@ def made(name: str, sizes: dict[str, Any]) -> Any:
     return kind(kind.config_class(**sizes)).eval()
 
 
-# without numbers of embeddings, without embeddings, and an encoder without a configuration
+# values by integers, attention in blocks, and an encoder without a configuration
 REFUSED = {
-    "I-BERT": ("IBertModel", WIDE, {"input_ids": TOKENS}, None, "none of IBertModel does"),
+    "I-BERT": ("IBertModel", WIDE, {"input_ids": TOKENS}, None, "must be columns of a linear"),
     "CANINE": (
         "CanineModel",
         {**WIDE, "num_hash_functions": 2, "num_hash_buckets": 32, "downsampling_rate": 2,
          "local_transformer_stride": 4, "upsampling_kernel_size": 2},
-        {"input_ids": torch.arange(40, 56)[None]}, None, "none of CanineModel does",
+        {"input_ids": torch.arange(40, 56)[None]}, None, "before the same module attends again",
     ),
     **{
         f"FSMT, {part}": (

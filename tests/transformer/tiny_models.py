@@ -48,6 +48,11 @@ TWO: dict[str, Any] = {
     "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
     "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, **TEXT,
 }  # fmt: skip
+# scores of contents, and of contents and positions in both directions
+DISENTANGLED: dict[str, Any] = {
+    "relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False,
+    "max_relative_positions": 6,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -162,16 +167,35 @@ FAMILIES = {
     "Whisper": Family("WhisperModel", {**TWO, "num_mel_bins": 8, "max_source_positions": 16,
                                        "max_target_positions": 20, "decoder_start_token_id": 0},
                       ("encoder", "decoder", "cross"), "sound"),
-}  # fmt: skip
-# their own code hides attention
-HIDDEN = {
-    "GPT-Neo": Family("GPTNeoModel", {"hidden_size": 32, "num_layers": 2, "num_heads": 4,
-                                      "attention_types": [[["global"], 2]], **TEXT}),
+    # attention in code of their own
+    "GPT-Neo": Family("GPTNeoModel", {
+        "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 6,
+        "attention_types": [[["global", "local"], 1]], "max_position_embeddings": 64, **TEXT}),
     "GPT-J": Family("GPTJModel", {"n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4,
-                                  **TEXT}),
+                                  "n_positions": 64, **TEXT}),
+    "CodeGen": Family("CodeGenModel", {"n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4,
+                                       "n_positions": 64, "n_ctx": 64, **TEXT}),
     "BLOOM": Family("BloomModel", {"hidden_size": 32, "n_layer": 2, "n_head": 4, **TEXT}),
-    "Falcon": Family("FalconModel", WIDE),
-    "DeBERTa-v2": Family("DebertaV2Model", WIDE),
+    "MPT": Family("MptModel", {"d_model": 32, "n_heads": 4, "n_layers": 2, "expansion_ratio": 2,
+                               "max_seq_len": 64, **TEXT}),
+    "Falcon": Family("FalconModel", {**WIDE, "bias": True}),
+    "Falcon, alibi": Family("FalconModel", {**WIDE, "bias": True, "alibi": True,
+                                            "multi_query": False, "parallel_attn": False}),
+    "Falcon, groups": Family("FalconModel", {**WIDE, "bias": True, "num_kv_heads": 2,
+                                             "new_decoder_architecture": True}),
+    "DeBERTa": Family("DebertaModel", {**WIDE, **DISENTANGLED}),
+    "DeBERTa-v2": Family("DebertaV2Model", {**WIDE, **DISENTANGLED}),
+    "MPNet": Family("MPNetModel", WIDE),
+}  # fmt: skip
+# those whose attention doesn't go through the interface
+OWN_CODE = ("GPT-Neo", "GPT-J", "CodeGen", "BLOOM", "MPT", "Falcon", "Falcon, alibi",
+            "Falcon, groups", "DeBERTa", "DeBERTa-v2", "MPNet")  # fmt: skip
+# without attention that averages values, or with another kind of it
+HIDDEN = {
+    "FNet": Family("FNetModel", WIDE),
+    "XLNet": Family("XLNetModel", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48,
+                                   **TEXT}),
+    "Longformer": Family("LongformerModel", {**WIDE, "attention_window": [4, 4]}),
 }  # fmt: skip
 
 # captured by no means, and why

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from capacity.errors import InvalidArgumentError
+from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
 from capacity.transformer.activations.following.layer_count import require_attending
 from capacity.transformer.activations.following.modules import product_of
@@ -26,7 +26,11 @@ from capacity.transformer.activations.records.validation import (
     random_vector,
     require_affordable_attention,
 )
-from capacity.transformer.activations.untouched import generator_of, require_same_model
+from capacity.transformer.activations.untouched import (
+    generator_of,
+    require_same_model,
+    same_random_numbers,
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Run:
         self._given = checked_inputs(given, self._body, self.source)
         self._keep = keep
         self._require_affordable(self._stack.config)
-        self._recorder = Recorder(self._body, self._stack, across=plan.part == "cross")
+        self._recorder = self._recorder_of(own=False)
         self._of_keys: Tensor | None = None
         self._mask = torch.empty(0)
         # of each mask of the model, which layers share: it, whether it is causal, and a window
@@ -72,18 +76,56 @@ class Run:
         device = next((p.device for p in self._body.parameters()), torch.device("cpu"))
         state = generator_of(device).get_state()
         with shared_change(self._body.modules(), "training", value=False):
-            with self._recorder.recording(self._assemble, follow=self.plan.whole):
-                self._body(**self._given)
+            self._record()
+            if not self._recorder.has_heard:
+                # the family doesn't use the interface: what it computes itself is recorded
+                self._recorder = self._recorder_of(own=True)
+                with same_random_numbers(device, state):
+                    self._record()
             self._require_attention()
             require_same_model(self._body, self._stack, self._given, self._recorder.last,
                                self._mask, state, self.source, self.plan.check)  # fmt: skip
 
+    def _recorder_of(self, *, own: bool) -> Recorder:
+        return Recorder(self._body, self._stack, across=self.plan.part == "cross", own=own)
+
+    def _record(self) -> None:
+        try:
+            with self._recorder.recording(self._assemble, follow=self.plan.whole):
+                self._body(**self._given)
+        except (CapacityError, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception:
+            self._require_running()
+            raise
+
+    def _require_running(self) -> None:
+        """Refuse inputs on which the model fails by itself, without being recorded."""
+        try:
+            self._body(**self._given)
+        except Exception as error:
+            why = (str(error).strip() or "without a message").splitlines()[0]
+            dtype = next((p.dtype for p in self._body.parameters()), torch.float32)
+            raise InvalidArgumentError(
+                f"The model must run on the inputs by itself; {self.source} in "
+                f"{str(dtype).removeprefix('torch.')} raises {type(error).__name__}: {why:.200} "
+                "Check its inputs and its precision by calling it."
+            ) from error
+
     def _require_attention(self) -> None:
         attending = self._recorder.count.attending
+        if not attending and self._recorder.has_heard:
+            raise InvalidArgumentError(
+                "Attention across sequences must compute its values from the embeddings that an "
+                f"encoder returns; that of {self.source} isn't known from attention within one. "
+                "Capture its patterns and values by hooks, and pass them to "
+                "capacity.transformer.from_tensors."
+            )
         if not attending:
             raise InvalidArgumentError(
-                "A model's attention must go through the AttentionInterface of transformers; none "
-                f"of {self.source} does, as its family has none, or code of its own. Capture its "
+                "A model's attention must go through the AttentionInterface of transformers, or "
+                "average values by a softmax of products of queries and keys; none of "
+                f"{self.source} does, as its family has none, or another kind of it. Capture its "
                 "patterns and values by hooks, and pass them to "
                 "capacity.transformer.from_tensors."
             )
@@ -149,9 +191,9 @@ class Run:
         layer = layer.without_padding(self._mask, self._of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
         product = product_of(heads.output.module, W_O, r)
+        check_heads(layer, self._mask, of, causal=causal, how=plan.check)
         check_output(layer, heads.output.output, self._mask, of, product,
                      hooked=self._recorder.hooked)  # fmt: skip
-        check_heads(layer, self._mask, of, causal=causal, how=plan.check)
         if plan.heads is not None:
             require_within("heads", plan.heads, layer.v.shape[1])
             layer = layer.of_heads(plan.heads)

@@ -93,7 +93,7 @@ def require_same_model(
     if n_tokens != mask.numel():
         # a stack may put tokens together before its layers, and apart after them
         mask = torch.ones(len(mask), n_tokens // len(mask), dtype=torch.bool, device=last.device)
-    last = last.view(*mask.shape, -1)
+    last = last.reshape(*mask.shape, -1)
     if how == "random" and mask.shape[1] <= before.get(kind, 0):
         return
     # kernels have precisions and devices of their own
@@ -103,7 +103,7 @@ def require_same_model(
         some = {k: x[rows] if isinstance(x, Tensor) else x for k, x in given.items()}
         with same_random_numbers(last.device, state), fitting_precision(body, under):
             own = _last_embeddings(body, stack, some)
-        return apart(last[rows], own.view(*mask[rows].shape, -1), mask[rows])
+        return apart(last[rows], own.reshape(*mask[rows].shape, -1), mask[rows])
 
     whole = slice(None)
     alone = all(len(x) == len(mask) for x in given.values() if isinstance(x, Tensor))
@@ -118,7 +118,7 @@ def require_same_model(
             f"{found:.1g} of their size if its attention is recorded under the name 'eager' in "
             f"place of {used}. Its code computes something else under another name, or draws "
             "random numbers of its own. If the eager attention is the one that is meant, load the "
-            "model with it: model.set_attn_implementation('eager')."
+            "model with it: from_pretrained(..., attn_implementation='eager')."
         )
     before[kind] = mask.shape[1]
 

@@ -28,7 +28,7 @@ R[:, 1:] R_O^T, where W_O^T = Q_O R_O.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,19 +105,47 @@ def value_ranks(
     >>> ranks.values.tolist(), ranks.simplex.tolist(), ranks.joint.tolist()
     ([[3, 3]], [[4, 4]], [8])
     """
-    return _value_ranks(*(checked := _checked(v, W_O, n_tokens)), _compact(checked[1], v.dtype))
+    v, W_O, n, threshold = _checked(v, W_O, n_tokens)
+    return _value_ranks(v, W_O, n, threshold)
 
 
-def _value_ranks(
-    v: Tensor, W_O: Tensor, n: Tensor, threshold: Tensor, compact: Tensor
-) -> ValueRanks:
+def _value_ranks(v: Tensor, W_O: Tensor, n: Tensor, threshold: Tensor) -> ValueRanks:
     triangles = _triangles(v, n[:, None])
-    heads = _Heads.of(triangles[..., 1:] @ compact, threshold[:, None])
-    stacked = (triangles[..., 1:, 1:] @ W_O.double()).flatten(1, 2)
+    n_heads, m = triangles.shape[1:3]
+    if _is_gram_enough(n_heads, m, W_O.shape[-1], float(threshold.min())):
+        return _ranks_by_gram(triangles[..., 1:] @ W_O, threshold)
+    heads = _Heads.of(triangles[..., 1:] @ _compact(W_O, v.dtype), threshold[:, None])
+    stacked = (triangles[..., 1:, 1:] @ W_O).flatten(1, 2)
     tolerance = heads.tolerance.amax(dim=1).tolist()
     joint = [_rank(rows, t) for rows, t in zip(stacked, tolerance, strict=True)]
     # the H constraints a^h 1 = 0 are orthogonal to the stacked P T^h, and add H to the rank
     return ValueRanks(heads.values, heads.simplex, torch.tensor(joint) + len(W_O), threshold)
+
+
+def _is_gram_enough(n_heads: int, m: int, d_model: int, least: float) -> bool:
+    """Return whether rows are few, and rounding of their Gram matrix is below squared thresholds.
+
+    The squared tolerance is least^2 times the largest eigenvalue of a block; the trace of all
+    blocks is at most n_heads m times that.
+    """
+    rounding = 4 * d_model * m * torch.finfo(torch.float64).eps
+    return n_heads * m <= d_model and least**2 > rounding * max(100, n_heads)
+
+
+def _ranks_by_gram(rows: Float[Tensor, "batch heads m d_model"], threshold: Tensor) -> ValueRanks:
+    """Ranks of few rows, by one Gram matrix, whose blocks on the diagonal are those of heads."""
+    n_heads, m = rows.shape[1:3]
+    values, simplex, joint = [], [], []
+    for stacked, share in zip(rows.flatten(1, 2), threshold, strict=True):
+        gram = _lower_gram(stacked)
+        by_heads = gram.view(n_heads, m, n_heads, m)
+        heads = _Heads.of_gram(by_heads.diagonal(dim1=0, dim2=2).permute(2, 0, 1), share)
+        values.append(heads.values)
+        simplex.append(heads.simplex)
+        # the H constraints a^h 1 = 0 are orthogonal to the others
+        rest = by_heads[:, 1:, :, 1:].reshape([n_heads * (m - 1)] * 2)
+        joint.append(_rank_of_gram(rest, float(heads.tolerance.max())) + n_heads)
+    return ValueRanks(torch.stack(values), torch.stack(simplex), torch.tensor(joint), threshold)
 
 
 @torch.no_grad()
@@ -155,11 +183,11 @@ def unique_rows(
     >>> unique_rows(v, torch.eye(3)[None])
     tensor([[4]])
     """
-    checked = _checked(v, W_O, n_tokens)
-    return _unique_rows(*checked[:3], _compact(checked[1], v.dtype))
+    return _unique_rows(*_checked(v, W_O, n_tokens)[:3])
 
 
-def _unique_rows(v: Tensor, W_O: Tensor, n: Tensor, compact: Tensor) -> Tensor:
+def _unique_rows(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:
+    compact = _compact(W_O, v.dtype)
     first = v[..., : v.shape[-1] + 1, :]
     # the first row of [T, 1] alone is independent, as it isn't 0
     low = torch.ones(v.shape[:2], dtype=torch.int64)
@@ -200,7 +228,8 @@ def _checked(
         )
     v, W_O = v.cpu(), W_O.cpu()
     v = v.masked_fill((torch.arange(v.shape[2]) >= n[:, None])[:, None, :, None], 0.0)
-    return v / scale_of(v, (1, 2, 3)), W_O / scale_of(W_O, (0, 1, 2)), n, threshold
+    wide = W_O.to(torch.float64, copy=True).div_(scale_of(W_O, (0, 1, 2)))
+    return v / scale_of(v, (1, 2, 3)), wide, n, threshold
 
 
 def _threshold(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:
@@ -216,7 +245,6 @@ def _triangles(v: Tensor, n: Tensor) -> Tensor:
 
 def _compact(W_O: Tensor, dtype: torch.dtype) -> Tensor:
     """R_O^T, of which the Cholesky decomposition of a Gram matrix has enough digits in float32."""
-    W_O = W_O.double()
     if dtype != torch.float64 and W_O.shape[-2] <= W_O.shape[-1]:
         R, info = torch.linalg.cholesky_ex(W_O @ W_O.mT)
         if not info.any():
@@ -232,13 +260,27 @@ class _Heads:
 
     @classmethod
     def of(cls, rows: Tensor, threshold: Tensor) -> _Heads:
-        s, centred = (_singular_values(x, threshold) for x in (rows, rows[..., 1:, :]))
-        tolerance = threshold * s[..., 0]
-        return cls(
-            (s > tolerance[..., None]).sum(dim=-1),
-            1 + (centred > tolerance[..., None]).sum(dim=-1),
-            tolerance,
+        return cls._of(
+            lambda first: _singular_values(rows[..., first:, :], threshold),
+            rows.shape[-2],
+            threshold,
         )
+
+    @classmethod
+    def of_gram(cls, gram: Tensor, threshold: Tensor) -> _Heads:
+        return cls._of(lambda first: _roots(gram[..., first:, first:]), gram.shape[-1], threshold)
+
+    @classmethod
+    def _of(cls, values_from: Callable[[int], Tensor], m: int, threshold: Tensor) -> _Heads:
+        """Ranks by a function that returns the singular values of the rows from one of them on."""
+        s = values_from(0)
+        tolerance = threshold * s[..., 0]
+        values = (s > tolerance[..., None]).sum(dim=-1)
+        if (values == m).all():
+            # without the first row they are independent as well, as singular values interlace
+            return cls(values, values.clone(), tolerance)
+        centred = values_from(1)
+        return cls(values, 1 + (centred > tolerance[..., None]).sum(dim=-1), tolerance)
 
 
 def _singular_values(rows: Float[Tensor, "... m d"], least: Tensor) -> Tensor:
@@ -248,7 +290,12 @@ def _singular_values(rows: Float[Tensor, "... m d"], least: Tensor) -> Tensor:
     if not rows.numel() or float(least.min()) ** 2 <= 100 * rounding:
         return torch.linalg.svdvals(rows)
     # a Gram matrix takes a third of the time, and has half of the digits
-    return torch.linalg.eigvalsh(few @ few.mT).clamp_min(0.0).sqrt().flip(-1)
+    return _roots(few @ few.mT)
+
+
+def _roots(gram: Float[Tensor, "... m m"]) -> Tensor:
+    """Singular values, in descending order, from the lower half of a Gram matrix."""
+    return torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt().flip(-1)
 
 
 def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
@@ -257,6 +304,11 @@ def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
     if tolerance**2 <= rounding:
         # rounding of the Gram matrix exceeds the squared threshold
         return int((torch.linalg.svdvals(rows) > tolerance).sum())
+    return _rank_of_gram(gram, tolerance)
+
+
+def _rank_of_gram(gram: Float[Tensor, "m m"], tolerance: float) -> int:
+    """Number of singular values above a tolerance; writes over the Gram matrix."""
     # singular values above t are positive eigenvalues of G - t^2 I = L D L^T; D has as many
     # (Sylvester), at a tenth of the cost of computing them
     gram.diagonal().sub_(tolerance**2)
@@ -267,9 +319,9 @@ def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
 
 
 def _lower_gram(rows: Float[Tensor, "m d"]) -> Float[Tensor, "m m"]:
-    """Gram matrix of rows, 0 above blocks on the diagonal, as decompositions read no more of it."""
+    """Gram matrix of rows, of which decompositions read what is below the diagonal; so is this."""
     m, step = len(rows), 144
-    gram = rows.new_zeros(m, m)
+    gram = rows.new_empty(m, m)
     for start in range(0, m, step):
         end = start + step
         torch.mm(rows[start:end], rows[:end].mT, out=gram[start:end, :end])
@@ -347,8 +399,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         m = n_tokens + columns_of_sink
         n = m[:, None].expand(batch, n_heads)
         checked = _checked(v, layer.W_O, m)
-        compact = _compact(checked[1], v.dtype)
-        ranks = _value_ranks(*checked, compact)
+        ranks = _value_ranks(*checked)
         joint = ranks.joint
         if layer.gate is not None:
             joint = _joint_of_last(layer.gate, layer.W_O, v, m, captured.mask)
@@ -359,7 +410,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         if layer.seen is not None:
             unique = _unique_within(layer, captured.mask, layer.seen)
         elif captured.causal and not (ranks.simplex == n).all():
-            unique = _unique_rows(*checked[:3], compact) - columns_of_sink
+            unique = _unique_rows(*checked[:3]) - columns_of_sink
         if not captured.causal and layer.soft and layer.seen is None and captured.keys is None:
             sizes = zip(n.flatten().tolist(), ranks.simplex.flatten().tolist(), strict=True)
             excess = [p4_excess(m, d_head_qk, rank) for m, rank in sizes]

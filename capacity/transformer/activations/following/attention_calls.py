@@ -115,6 +115,11 @@ class AttentionCall:
         What was added to the logits.
     has_sink : bool
         Whether rows may have a weight on a sink.
+    made : Tensor or None
+        The values before a bias was added to them that isn't their linear module's; None: as they
+        are.
+    shift : (n_groups, d_head_vo) or None
+        That bias.
     """
 
     module: nn.Module
@@ -126,6 +131,8 @@ class AttentionCall:
     scale: float
     mask: Tensor | None
     has_sink: bool
+    made: Tensor | None = None
+    shift: Tensor | None = None
 
 
 _listener: ContextVar[Callable[[AttentionCall], None] | None] = ContextVar("listener", default=None)

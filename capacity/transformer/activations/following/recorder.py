@@ -32,22 +32,20 @@ from capacity.transformer.activations.following.modules import (
     last_of,
     weight_of,
 )
+from capacity.transformer.activations.following.own_attention import OwnAttention
 from capacity.transformer.activations.following.stream import StreamFollower, unfollowed
+from capacity.transformer.activations.following.values import (
+    LinearCall,
+    ValuesOf,
+    maker_of,
+    storage_of,
+)
 from capacity.transformer.activations.records.cache import LayerActivations
 
 # the recorder whose run it is, as hooks are called in other threads' runs of the model, too
 _running: ContextVar[object] = ContextVar("running", default=None)
 # calls of linear modules among which that of an attention's values is found
-_RECENT = 4
-
-
-@dataclass(eq=False)
-class LinearCall:
-    """A linear module, its input and its output."""
-
-    module: Any
-    input: Tensor
-    output: Tensor
+_RECENT = 8
 
 
 @dataclass(eq=False)
@@ -55,7 +53,7 @@ class Heads:
     """An attention, the linear module that made its values and the one that reads its outputs."""
 
     call: AttentionCall
-    values: LinearCall | None
+    values: ValuesOf | None
     output: Any = None
     gate: Tensor | None = None
 
@@ -79,23 +77,11 @@ class Heads:
                                 sink=sink, gate=gate)  # fmt: skip
 
     def _bias_of_values(self, heads: int) -> Tensor | None:
-        if self.values is None or self.values.module.bias is None:
-            return None
-        view, width = self.call.v, self.values.output.shape[-1]
-        groups, d_head = view.shape[1], view.shape[-1]
-        bias = self.values.module.bias.detach().contiguous()
-        first, *steps = 0, d_head, 1
-        if _storage(view) == _storage(self.values.output):
-            # values are a view of that output; its strides tell which columns they are
-            first = int(view.storage_offset() - self.values.output.storage_offset()) % width
-            steps = [view.stride(1), view.stride(3)]
-        if first + steps[0] * (groups - 1) + steps[1] * (d_head - 1) < width:
-            of_groups = bias.as_strided((groups, d_head), steps, bias.storage_offset() + first)
-        else:
-            heads_at = torch.arange(groups)[:, None] * steps[0]
-            at = (first + heads_at + torch.arange(d_head) * steps[1]) % width
-            of_groups = bias[at.to(device=bias.device)]
-        return of_groups.repeat_interleave(heads // groups, dim=0)
+        """Bias of each head's values: that of their linear module, and what was added to them."""
+        parts = (None if self.values is None else self.values.bias, self.call.shift)
+        found = [part for part in parts if part is not None]
+        bias = sum(found[1:], start=found[0]) if found else None
+        return None if bias is None else bias.repeat_interleave(heads // len(bias), dim=0)
 
 
 class Recorder:
@@ -109,6 +95,8 @@ class Recorder:
         Its part whose heads and stream are recorded.
     across : bool
         Record attention to an encoder's embeddings, and not that of the stack to itself.
+    own : bool
+        Record attention that the stack computes in code of its own, and not through the interface.
 
     Attributes
     ----------
@@ -118,15 +106,19 @@ class Recorder:
         Operations on the residual stream.
     last : Tensor
         Output of the stack, once it has run.
+    has_heard : bool
+        Whether some module of the stack has attended, be it across sequences or not.
     """
 
-    def __init__(self, model: nn.Module, stack: nn.Module, *, across: bool) -> None:
+    def __init__(
+        self, model: nn.Module, stack: nn.Module, *, across: bool, own: bool = False
+    ) -> None:
         self.count = LayerCount()
         token = object()
         self.stream = StreamFollower(stack, lambda: _running.get() is token, self.count)
         self._token = token
-        self.last = torch.empty(0)
-        self._model, self._stack, self._across = model, stack, across
+        self.last, self.has_heard = torch.empty(0), False
+        self._model, self._stack, self._across, self._own = model, stack, across, own
         self.hooked = has_hooks(model)
         self._gates = GateFollower()
         # the norm that an attention's outputs have gone through
@@ -172,7 +164,11 @@ class Recorder:
             if follow:
                 context.enter_context(self.stream.following())
             context.enter_context(self._gates)
-            context.enter_context(heard_attention(self._model, self._attend))
+            hear = _ignored if self._own else self._attend
+            context.enter_context(heard_attention(self._model, hear))
+            if self._own:
+                own = OwnAttention(self._stack, self.stream.is_running, self._attend)
+                context.enter_context(own.recording())
             yield
         self._recent.clear()
         self._require_output()
@@ -181,11 +177,20 @@ class Recorder:
     def _attend(self, call: AttentionCall) -> None:
         if call.module not in self._inside:
             return
+        self.has_heard = True
         self._require_output(call.module)
-        values = self._maker_of(call.v)
+        values = maker_of(call.v if call.made is None else call.made, reversed(self._recent))
+        if self._own and values is None:
+            raise InvalidArgumentError(
+                "Values of heads must be columns of a linear module's output, so that their bias "
+                f"is known; those of {type(call.module).__name__} aren't. Capture patterns and "
+                "values by hooks, and pass them to capacity.transformer.from_tensors."
+            )
         memory = self._memory
         across = (
-            values is not None and memory is not None and _storage(values.input) == _storage(memory)
+            values is not None
+            and memory is not None
+            and storage_of(values.call.input) == storage_of(memory)
         )
         if across == self._across:
             self.count.attend()
@@ -200,8 +205,8 @@ class Recorder:
             why = "are changed by `ablated` or `patched`. Leave its context first"
         elif again is self._open.call.module:
             why = (
-                "are combined with those of a second attention of the same module, as in "
-                "differential attention, which has no pattern of its own"
+                "aren't read by one before the same module attends again, as in differential "
+                "attention and in blocks, which have no pattern of their own"
             )
         elif self._norm is not None:
             why = f"go through a norm first ({self._norm}), which isn't linear in them"
@@ -221,17 +226,6 @@ class Recorder:
             return
         if self._gates.depends_on_heads(args[0]) and module in set(heads.call.module.modules()):
             self._norm = type(module).__name__
-
-    def _maker_of(self, v: Tensor) -> LinearCall | None:
-        """The call of a linear module whose output, or columns of it, are the values."""
-        recent = list(reversed(self._recent))
-        place = _storage(v)
-        shared = next((c for c in recent if _storage(c.output) == place), None)
-        if shared is not None:
-            return shared
-        flat = v.transpose(1, 2).reshape(-1)
-        same = (c for c in recent if c.output.numel() == flat.numel())
-        return next((c for c in same if torch.equal(c.output.reshape(-1), flat)), None)
 
     @unfollowed
     def _linear(self, module: nn.Module, args: Any, output: Any) -> None:
@@ -265,6 +259,10 @@ class Recorder:
             self._memory = rest[0].get("encoder_hidden_states")
 
 
+def _ignored(_: AttentionCall) -> None:
+    """Heed no attention that goes through the interface."""
+
+
 def _less_sink(pattern: Tensor, v: Tensor, z: Tensor) -> Tensor:
     """Pattern less the weight of a sink, where that was taken from z alone, as in Granite SWA."""
     total = pattern.sum(-1)
@@ -283,12 +281,11 @@ def _norms_of_attention(stack: nn.Module) -> Iterator[nn.Module]:
     }
 
 
-def _storage(x: Tensor) -> int:
-    return x.untyped_storage().data_ptr()
-
-
 def _same(x: Tensor, z: Tensor) -> bool:
     """Return True if a module was given the heads' outputs, side by side."""
     if x.numel() != z.numel() or x.dtype != z.dtype:
         return False
-    return _storage(x) == _storage(z) or torch.equal(x.reshape(-1), z.reshape(-1))
+    if storage_of(x) == storage_of(z) or torch.equal(x.reshape(-1), z.reshape(-1)):
+        return True
+    # rows of padding may be NaN, which isn't equal to itself
+    return bool(z.isnan().any()) and torch.equal(*(y.nan_to_num().reshape(-1) for y in (x, z)))

@@ -155,6 +155,9 @@ def _steps(
         return [Mapped(node.layer, weight_of(node.module), bias_of(node.module))]
     if isinstance(node, Multiple):
         factor = torch.as_tensor(node.factor, dtype=first.dtype, device=first.device)
+        if (factor == 1).all():
+            # a mask of tokens, where there is no padding
+            return []
         if (
             factor.numel() not in (1, first.shape[-1])
             or factor.numel() != factor.shape[-1:].numel()

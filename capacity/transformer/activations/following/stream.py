@@ -110,9 +110,10 @@ class StreamFollower(TorchFunctionMode):
 
     def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
         """Note a call of a linear module."""
-        if not self._count.depth:
+        known = self.node(x)
+        if not self._count.depth and (self.start is None or (known is not None and known.stream)):
             layer = None if self.start is None else self._count.number
-            of = self.node(x) or Leaf(False, x)
+            of = known or Leaf(False, x)
             self._nodes[output] = MapOf(of.stream, of, module, layer, x)
             return
         if self._first is None and self._is_full(x):

@@ -314,7 +314,14 @@ def check_output(
     expected = flat @ product
     expected = expected if layer.b_O is None else expected + layer.b_O @ r
     apart = (wrote.view(*mask.shape, -1) @ r - expected) * mask
-    off = float(apart.abs().max()) / (largest(wrote) + torch.finfo(wrote.dtype).tiny)
+    size = largest(wrote)
+    if not math.isfinite(size):
+        raise InvalidArgumentError(
+            f"What heads write must be finite; {of} writes NaN or infinite numbers. Its weights "
+            "are damaged, its precision can't hold its own numbers, or all of a row of padding is "
+            "masked: pad on the other side, or capture the sentence alone."
+        )
+    off = float(apart.abs().max()) / (size + torch.finfo(wrote.dtype).tiny)
     # gates may be applied in float32, whatever their model computes in
     dtype = layer.z.dtype if layer.gate is None else torch.float32
     if not off <= 1e3 * torch.finfo(dtype).eps:

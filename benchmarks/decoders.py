@@ -148,7 +148,7 @@ def our_seconds(config: DecoderConfig, db: Database) -> float:
 
 def main() -> None:
     """Measure all shapes, and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="How fast decoders are trained.")
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     torch.set_num_threads(1)

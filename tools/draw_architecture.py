@@ -31,7 +31,7 @@ ROOMS = {
     "cli": (4.6, "commands"),
     "report": (4.5, "pages in HTML"),
     "sweep": (4.6, "thousands of runs"),
-    "recall": (7.4, "facts that models know"),
+    "recall": (6.7, "facts that models know"),
     "plots": (8.9, "figures"),
     "testing": (5.1, "Hypothesis strategies"),
     "evaluator": (8.9, "accuracies, laws"),

@@ -50,6 +50,7 @@ def logit_tensor(layer: AnyLayer, db: DatabaseLike) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> from capacity.database import Database
     >>> from capacity.layer import Decoder, DecoderConfig
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
     >>> logit_tensor(Decoder(DecoderConfig(4, mlp=8), db.n_tokens), db).shape
@@ -98,6 +99,7 @@ def logit_blocks(
 
     Examples
     --------
+    >>> from capacity.database import Database
     >>> from capacity.layer import AttentionLayer, LayerConfig
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
     >>> layer = AttentionLayer(LayerConfig(2, 1), db.n_tokens)

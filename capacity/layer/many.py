@@ -90,7 +90,7 @@ def train_many(
 
     Examples
     --------
-    >>> from capacity.layer import LayerConfig
+    >>> from capacity.layer import AttentionLayer, LayerConfig
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> layers = [AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens, seed=i) for i in range(2)]
     >>> tasks = [(layer, db) for layer in layers]

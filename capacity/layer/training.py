@@ -89,7 +89,7 @@ def train(
 
     Examples
     --------
-    >>> from capacity.layer import LayerConfig
+    >>> from capacity.layer import AttentionLayer, LayerConfig
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> layer = AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens)
     >>> training = train(layer, db, Recipe(learning_rate=0.1))

@@ -97,7 +97,7 @@ def test_errors_come_out_of_the_iteration() -> None:
     layers = capture_layers(model, TOKENS)
     assert next(layers).layer_numbers == (0,)
     assert next(layers).layer_numbers == (1,)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(InvalidArgumentError, match="raises ZeroDivisionError"):
         next(layers)
 
 

@@ -97,6 +97,7 @@ class StepCost:
 
     Examples
     --------
+    >>> from capacity.layer import LayerConfig
     >>> work = Workload(LayerConfig(2, 1, 1, 1), Recipe(epochs=10), n_triples=5, n_tokens=8)
     >>> round(StepCost(run=1.0, step=0.1, logit=0.01, product=0.001)(work), 3)
     6.8

@@ -54,6 +54,7 @@ def logits_of_pairs(
 
     Examples
     --------
+    >>> from capacity.layer import LayerConfig
     >>> from capacity.layer.model.initial import initial_weights
     >>> config = LayerConfig(4, 1, 2, 2)
     >>> logits_of_pairs(config, initial_weights(config, 5, 0), np.array([[0, 1], [2, 1]])).shape

@@ -108,7 +108,7 @@ class Run:
             dtype = next((p.dtype for p in self._body.parameters()), torch.float32)
             raise InvalidArgumentError(
                 f"The model must run on the inputs by itself; {self.source} in "
-                f"{str(dtype).removeprefix('torch.')} raises {type(error).__name__}: {why:.200} "
+                f"{str(dtype).removeprefix('torch.')} raises {type(error).__name__}, '{why:.200}'. "
                 "Check its inputs and its precision by calling it."
             ) from error
 

@@ -261,7 +261,6 @@ def test_a_product_of_primes_has_no_factors() -> None:
 
 
 def test_three_w_states_take_sixteen_terms_over_the_rationals() -> None:
-@pytest.mark.slow
     W = w_state(3)
     cube = kronecker(W, W, W).to_numpy().astype(np.int64)
     rng = np.random.default_rng(0)
@@ -277,6 +276,9 @@ def test_three_w_states_take_sixteen_terms_over_the_rationals() -> None:
     changed = cube.copy()
     changed[tuple(np.argwhere(cube)[0])] = 2
     assert rank_interval(changed, methods=[W_STATES]).certificates.upper.by != W_STATES.name
+
+
+@pytest.mark.slow
 def test_a_product_with_an_algebra_of_irrational_ideals_takes_what_both_take() -> None:
     # over R, x^5 - 1 has three factors, with sqrt(5): 7 products, and 8 over Q; a W state takes 3
     for factors in ((w_state(3), group(5)), (group(5), w_state(3))):

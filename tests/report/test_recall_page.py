@@ -95,7 +95,6 @@ def test_best_answers_alone_have_no_probability_and_no_calibrated_scores() -> No
 
 
 def test_names_of_others_are_no_code_of_the_page() -> None:
-@pytest.mark.slow
     found = by_hand()
     table = found.table.assign(subject=HOSTILE, predicate=HOSTILE, answer=HOSTILE, template=HOSTILE)
     page = recall_report(
@@ -104,6 +103,9 @@ def test_names_of_others_are_no_code_of_the_page() -> None:
     assert_one_file(page)
     assert HOSTILE not in page
     assert page.count("&lt;script&gt;") > 5
+
+
+@pytest.mark.slow
 def test_many_facts_are_cut_and_that_is_stated() -> None:
     table = pd.concat([by_hand().table.assign(fact=i) for i in range(1200)])
     page = recall_report(table.drop_duplicates(["fact", "template"]))

@@ -107,7 +107,7 @@ def test_on_a_gpu_the_kernel_goes_before_blocks(monkeypatch: pytest.MonkeyPatch)
     assert chosen(small, has_frozen_weights=True) == "blocked"
     # triton's interpreter is for tests
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    assert chosen(small, "cpu") == "blocked"
+    assert chosen(small, "cpu") == "tape"
 
 
 @pytest.mark.parametrize(

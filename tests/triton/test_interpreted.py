@@ -235,7 +235,7 @@ def test_a_sweep_has_the_same_table_with_any_number_of_workers(tmp_path: Path) -
     pd.testing.assert_frame_equal(one, two)
 
 
-@pytest.mark.parametrize(("number", "engine"), [(1, "fused"), (4, "blocked")])
+@pytest.mark.parametrize(("number", "engine"), [(1, "fused"), (4, "tape")])
 def test_auto_on_a_cpu_takes_a_faster_engine(tasks: list[TASK], number: int, engine: str) -> None:
     assert train(*deepcopy(tasks[number]), Recipe(epochs=1)).engine == engine
 

@@ -167,6 +167,8 @@ def engine_for(name: str, work: Workload) -> Engine:
     >>> chosen(LayerConfig(4, 2, 2, 2))
     'fused'
     >>> chosen(LayerConfig(16, 2, 2, 2))
+    'tape'
+    >>> chosen(LayerConfig(128, 2, 2, 2))
     'blocked'
     >>> chosen(LayerConfig(4, 2, 2, 2, bias=True))
     'tape'
@@ -253,8 +255,8 @@ class Compute:
     Parameters
     ----------
     engine : str
-        'reference', 'fused', 'blocked', 'triton', or an engine added by `register_engine`; 'auto'
-        takes the fastest that can train the layer on a CPU. On GPUs 'reference', 'blocked' and,
+        'reference', 'fused', 'tape', 'blocked', 'triton', or an engine added by `register_engine`;
+        'auto' takes the fastest that can train the layer on a CPU. On GPUs 'reference', 'blocked' and,
         with the extra `gpu`, 'triton' can train; 'auto' takes 'triton' where it can, else
         'blocked', else 'reference'. Each trains 16 small runs first, and is refused if 'reference'
         on the CPU trains them to other weights.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from capacity.layer import (
     train,
     train_many,
 )
+from capacity.layer.engines.engine import Workload
+from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.tape.ahead import main as compile_tape
 from capacity.layer.engines.tape.engine import RecordedRun
 from capacity.layer.run.snapshots import Snapshots
@@ -263,6 +266,15 @@ def test_what_it_cannot_train_names_what_can() -> None:
         train(decoder, DB, Recipe(epochs=2, batch_size=8), Compute("tape"))
     with pytest.raises(InvalidArgumentError, match=r"paper's layer alone.*Use auto or.* tape"):
         train(decoder, DB, Recipe(epochs=2), Compute("fused"))
+
+
+def test_large_plain_layers_are_for_another_engine() -> None:
+    work = Workload(LayerConfig(12, 2), Recipe(), n_triples=1000, n_tokens=600)
+    assert engine_for("auto", work).name == "blocked"
+    with pytest.raises(InvalidArgumentError, match="1,200,000 logits must be at most 1,048,576"):
+        engine_for("tape", work)
+    decoder = replace(work, layer=DecoderConfig(12, 2))
+    assert engine_for("auto", decoder).name == "tape"
 
 
 def test_weights_that_overflow_diverge() -> None:

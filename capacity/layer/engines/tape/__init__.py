@@ -13,8 +13,9 @@ from pathlib import Path
 from capacity.kept_code import is_kept
 from capacity.layer.engines.engine import Engine, StepCost, Workload
 
-# most logits of an epoch, which are in memory at once
-MOST_LOGITS = 2**24
+# most logits of an epoch, which are in memory at once; of a plain layer those that fit the cache,
+# and its largest d_model: beyond them the blocked engine is faster
+MOST_LOGITS, MOST_OF_PLAIN, WIDEST_PLAIN = 2**24, 2**20, 64
 # CPU seconds on a core of 2025 to import numba and load the code, and to compile it
 LOAD, COMPILE = 0.6, 4.0
 
@@ -24,8 +25,11 @@ def _why_not(work: Workload) -> str | None:
         return "it runs on CPUs only"
     if work.n_steps > 1:
         return "it takes all facts in each step, and the recipe asks for batches"
-    if 2 * work.n_logits > MOST_LOGITS:
-        return f"its {2 * work.n_logits:,} logits must be at most {MOST_LOGITS:,}"
+    most = MOST_OF_PLAIN if work.layer.is_plain else MOST_LOGITS
+    if 2 * work.n_logits > most:
+        return f"its {2 * work.n_logits:,} logits must be at most {most:,}"
+    if work.layer.is_plain and work.layer.d_model > WIDEST_PLAIN:
+        return f"d_model of a plain layer must be at most {WIDEST_PLAIN}"
     return None
 
 
@@ -57,6 +61,6 @@ TAPE = Engine(
     ),
     start=_start,
     ahead=_ahead,
-    # after the blocked engine, which trains plain layers alone
-    priority=1,
+    # faster than the blocked engine wherever it can be used
+    priority=2,
 )

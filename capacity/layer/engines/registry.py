@@ -256,8 +256,8 @@ class Compute:
     ----------
     engine : str
         'reference', 'fused', 'tape', 'blocked', 'triton', or an engine added by `register_engine`;
-        'auto' takes the fastest that can train the layer on a CPU. On GPUs 'reference', 'blocked' and,
-        with the extra `gpu`, 'triton' can train; 'auto' takes 'triton' where it can, else
+        'auto' takes the fastest that can train the layer on a CPU. On GPUs 'reference', 'blocked'
+        and, with the extra `gpu`, 'triton' can train; 'auto' takes 'triton' where it can, else
         'blocked', else 'reference'. Each trains 16 small runs first, and is refused if 'reference'
         on the CPU trains them to other weights.
     dtype : {'float32', 'float64'}

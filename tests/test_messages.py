@@ -18,7 +18,7 @@ _OF = {"sorted", "map", "list", "tuple", "dict"}
 WHY: dict[str, str] = {
     "checks.py: choices": "a choice is among some",
     "checks.py: names": "a class of options has some",
-    "cli/commands/verify.py: map(str, value)": "options that were given alone are written",
+    "cli/verdicts.py: map(str, value)": "options that were given alone are written",
     "cli/messages.py: possible": "each command has --help",
     "database/choosing/selection.py: each": "the method returns before, where nothing is omitted",
     "database/describing/writing.py: values": "an example of several objects has two",

@@ -12,6 +12,7 @@ from .components.attribution import FactAttribution as FactAttribution
 from .components.attribution import fact_attribution as fact_attribution
 from .components.held import HeldTable as HeldTable
 from .components.held import HeldTables as HeldTables
+from .components.prompts import Prompts as Prompts
 from .components.without_queries import MeanAttention as MeanAttention
 from .components.without_queries import mean_attention as mean_attention
 from .components.written_tables import Writes as Writes

@@ -75,6 +75,9 @@ def accuracy_curves(
     )
     found: list[Chart] = []
     for column, width, across in axes if len(done) else ():
+        if done[column].isna().all():
+            # of decoders
+            continue
         bins = (-(-done[column] // width) * width).to_numpy()
         curves = [
             (name, _points(done, bins, each, name, width, seed)) for name, each in named.items()
@@ -177,6 +180,31 @@ def exponents(runs: pd.DataFrame, tau: Threshold, seed: int) -> Table | None:
          Column("to", "Upper end of its interval.", "number")],
         ((name, value, *ends[name]) for name, value in found.law.exponents.items()),
     ) if columns else None  # fmt: skip
+
+
+def decoders(runs: pd.DataFrame, tau: Threshold) -> Table:
+    """Table of what each decoder of a sweep holds, over all databases and recipes."""
+    held = memorised_runs(runs, tau)
+    rows: list[tuple[Any, ...]] = []
+    for name, part in runs.assign(held=held).groupby("layer_id", sort=True):
+        scored = part[part["status"] != "diverged"]
+        rows.append(
+            (name, int(part["n_parameters"].iloc[0]), len(part), float(part["held"].mean()),
+             float(part["share_of_starts"].mean()), float(scored[accuracy_column(tau)].mean()))
+        )  # fmt: skip
+    return table(
+        "decoders",
+        "What each decoder holds, over all databases and recipes",
+        [Column("decoder", "Its sizes and options."),
+         Column("parameters", "Weights beside embeddings and unembedding.", "number"),
+         Column("runs", "Runs that are done.", "number"),
+         Column("memorised", f"Share of the runs whose kept start holds every fact at {tau}.",
+                "number"),
+         Column("share of starts", "Mean share of the starts that hold the database at the plan's "
+                "threshold.", "number"),
+         Column("accuracy", f"Mean share of facts that are recalled at {tau}.", "number")],
+        rows,
+    )  # fmt: skip
 
 
 def statuses(runs: pd.DataFrame, recipes: Sequence[str]) -> Table:

@@ -19,6 +19,7 @@ from capacity.report.drawing.grid_pictures import grid_pictures
 from capacity.report.rendering import Column, Table, rendered, sentence, table
 from capacity.report.sweep_numbers import (
     accuracy_curves,
+    decoders,
     exponents,
     failures,
     fitted_law,
@@ -31,6 +32,7 @@ from capacity.sweep.storage.runs_table import load
 
 # characters of a plan
 _LONGEST = 20_000
+_NO_LAW = "Its capacity would be that of equation (9), which decoders don't have."
 
 
 def sweep_report(folder: str | os.PathLike[str], *, tau: float = 0.95, seed: Seed = 0) -> str:
@@ -81,11 +83,13 @@ def sweep_report(folder: str | os.PathLike[str], *, tau: float = 0.95, seed: See
         import pandas as pd  # noqa: F401
     held, runs, start = manifests(Path(folder)), load(folder), integer_seed(seed)
     named = named_thresholds(runs)
+    # equation (9), an axis of the grids and the law's capacity, is about the paper's layer
+    of_decoders = "n_layers" in runs
     # refuses a threshold that the runs weren't scored at
-    accuracy_grid(runs, tau)
-    grids = {name: accuracy_grid(runs, each) for name, each in named.items()}
-    pictures = grid_pictures(grids)
-    law = fitted_law(runs, tau, start)
+    accuracy_grid(runs.assign(layer_rank_bound=0) if of_decoders else runs, tau)
+    grids = {} if of_decoders else {n: accuracy_grid(runs, each) for n, each in named.items()}
+    pictures = grid_pictures(grids) if grids else ()
+    law = _NO_LAW if of_decoders else fitted_law(runs, tau, start)
     recipes = runs["recipe"].drop_duplicates().sort_values().tolist()
     name = Path(folder).resolve().name
     return rendered(
@@ -101,6 +105,7 @@ def sweep_report(folder: str | os.PathLike[str], *, tau: float = 0.95, seed: See
         mean=float(runs[accuracy_column(tau)].where(runs["status"] != "diverged").mean()),
         tau=tau,
         recipes=recipes,
+        decoders=decoders(runs, tau) if of_decoders else None,
         pictures=pictures,
         undrawn=[one for one in grids if one not in {each.title for each in pictures}],
         scale=[(hexadecimal(sequential(i / 20)), i / 20) for i in range(21)],

@@ -54,7 +54,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         ("capacity doctor --device c", ["cpu", "cuda"]),
         ("capacity attention m --mode ", ["plain", "simplex", "causal"]),
         # bash splits what it inserts at spaces
-        ("capacity rank a.ttl --method f", [r"flip\ graph", r"flip\ graph\ over\ F_2"]),
+        ("capacity rank a.ttl --method f", [r"flip\ graph\ over\ F_2", r"flip\ graph\ over\ F_3"]),
     ],
 )
 def test_values_of_a_closed_set_are_completed(line: str, values: list[str]) -> None:

@@ -15,14 +15,9 @@ from capacity.database import Database
 from capacity.rank import RankAnalysis, rank_interval, verify
 from capacity.rank.upper import walk_search
 from capacity.rank.upper.binary_search import BINARY_FLIPS
+from capacity.rank.upper.ternary.compiled_rows import echelon, reduce_row, sum_of
 from capacity.rank.upper.ternary.lifting import ternary_lift
-from capacity.rank.upper.ternary.rows import (
-    echelon,
-    packed_rows,
-    reduce_row,
-    sum_of,
-    unpacked_rows,
-)
+from capacity.rank.upper.ternary.rows import packed_rows, unpacked_rows
 from capacity.rank.upper.ternary.search import TERNARY_FLIPS, TernaryLayout
 from capacity.tensor import matrix_multiplication, named_tensor
 from tests.rank.test_binary_flips import dense

@@ -139,7 +139,8 @@ def test_pages_can_be_read(opened: Callable[..., Any], kind: str, width: int, sc
     assert page.evaluate(MEASURE) == []
     n, told = page.evaluate(MEASURE_PICTURES)
     assert told == []
-    assert n > 0
+    # a page of answers has tables alone
+    assert n > 0 or kind == "recall"
 
 
 def test_the_measure_of_pictures_finds_what_cannot_be_read(browser: Any) -> None:

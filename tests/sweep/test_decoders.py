@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from capacity.errors import SweepError
+from capacity.errors import InvalidArgumentError, SweepError
+from capacity.evaluator import accuracy_grid
 from capacity.layer import DecoderConfig, LayerConfig
+from capacity.report import sweep_report
 from capacity.sweep import load, make_plan, run_sweep, runs_schema
 from capacity.sweep.grammar.layers import OPPOSED, TOO_WIDE, omitted_layers
 
@@ -38,6 +40,20 @@ def test_a_table_has_the_fields_and_the_counts(tmp_path: Path) -> None:
             ).all()  # fmt: skip
     assert set(table["attention"]) == {"1", "11"}
     assert (table["starts_tried"] == 2).all()
+
+
+def test_a_page_lists_decoders_where_layers_have_grids(tmp_path: Path) -> None:
+    run_sweep(make_plan(config()), tmp_path / "out")
+    table = load(tmp_path / "out")
+    page = sweep_report(tmp_path / "out", tau=0.75)
+    assert "What each decoder holds" in page
+    assert "which decoders don't have" in page.replace("&#39;", "'")
+    assert all(name in page for name in table["layer_id"])
+    assert "Accuracy grid," not in page
+    with pytest.raises(InvalidArgumentError, match="these runs are of decoders"):
+        accuracy_grid(table)
+    with pytest.raises(InvalidArgumentError, match="threshold that the runs were scored at"):
+        sweep_report(tmp_path / "out", tau=0.8)
 
 
 @pytest.mark.slow

@@ -12,16 +12,17 @@ from torch import Tensor, nn
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.transformer import ablated, capture, patched
 from tests.transformer.test_ablated import HEADS, TOKENS, gpt2, without_rows
-from tests.transformer.tiny_models import FAMILIES, build, inputs_of
+from tests.transformer.tiny_models import FAMILIES, OWN_CODE, build, inputs_of
 
 F64 = torch.float64
 OTHER = torch.tensor([[5, 7, 2, 3, 2], [1, 9, 4, 9, 8]])
 QUICK = {"GPT-2", "ALBERT"}
-# families whose residual stream is known, but LongCat-Flash, half of whose layers are no modules
+# families whose residual stream is known and whose attention goes through the interface, but
+# LongCat-Flash, half of whose layers are no modules
 TEXTS = [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
     for name, family in FAMILIES.items()
-    if family.inputs == "text" and name != "LongCat-Flash"
+    if family.inputs == "text" and name not in (*OWN_CODE, "LongCat-Flash")
 ]
 
 

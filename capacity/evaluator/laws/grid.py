@@ -38,7 +38,7 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
     Raises
     ------
     InvalidArgumentError
-        If a column is missing, or `tau` is out of range.
+        If a column is missing, `tau` is out of range, or the runs are of decoders.
 
     Examples
     --------
@@ -62,6 +62,12 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
         raise InvalidArgumentError(
             f"The table must hold runs, with the columns {', '.join(needed)}; it lacks "
             f"{', '.join(missing)}. `capacity.sweep.load` reads such a table."
+        )
+    if len(table) and table["layer_rank_bound"].isna().all():
+        raise InvalidArgumentError(
+            "A grid has the layer's bound of equation (9) as an axis; these runs are of decoders, "
+            "which have none. Group the table by its other columns, such as mlp and norm, or write "
+            "`capacity report FOLDER --out page.html`."
         )
     diverged = table["status"] == "diverged"
     cells = pd.DataFrame(

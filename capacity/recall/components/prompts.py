@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.recall.models import kind_of
 from capacity.recall.questions import Candidates, Question, prepared
@@ -28,6 +29,7 @@ SOURCES = ("subject", "predicate", "rest")
 SUBJECT, PREDICATE, REST = range(3)
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class Prompts:
     """Prompts of one predicate by one template, one for each subject.

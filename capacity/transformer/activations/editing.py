@@ -172,5 +172,5 @@ def _require_seen(edits: Edits, attending: list[int], entered: list[int], name: 
     if missed:
         raise InvalidArgumentError(
             f"Layers of {name} whose stream is replaced must be among those that are called with "
-            f"it, {', '.join(map(str, entered))}; got {missed[0]}."
+            f"it, {', '.join(map(str, entered)) or 'none'}; got {missed[0]}."
         )

@@ -73,7 +73,7 @@ def _lifted(
     tensor: Indices, factors: list[Indices], seen: Mask, derivative: Words, order: Indices
 ) -> list[NDArray[Any]] | None:
     """Lift with unknowns in an order, of which the first are changed if that is enough."""
-    from capacity.rank.upper.ternary.rows import echelon, reduce_row
+    from capacity.rank.upper.ternary.compiled_rows import echelon, reduce_row
 
     n_words = derivative.shape[1]
     identity = packed_rows(np.eye(len(order), dtype=np.int8))

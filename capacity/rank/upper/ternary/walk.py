@@ -20,7 +20,7 @@ import numpy as np
 
 from capacity.kept_code import kept
 from capacity.rank.upper.binary_walk import all_pairs, below, new_pairs
-from capacity.rank.upper.ternary.rows import sum_of
+from capacity.rank.upper.ternary.compiled_rows import sum_of
 
 # pairs of terms that a plus transition tries before it gives up
 _TRIES = 100

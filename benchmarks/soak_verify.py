@@ -82,7 +82,7 @@ class Known:
         )
 
     def is_beyond(self, claim: Certificate) -> bool:
-        """Whether a claim contradicts what is known."""
+        """Return whether a claim contradicts what is known."""
         if claim.side == "lower":
             return claim.value > self.most[claim.quantity]
         return claim.value < self.least[claim.quantity]

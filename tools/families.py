@@ -100,7 +100,7 @@ that isn't installed.
 
 @dataclass(frozen=True)
 class Row:
-    """What was found for one part of a model of one type.
+    """Outcome for one part of a model of one type.
 
     Attributes
     ----------

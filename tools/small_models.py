@@ -135,7 +135,7 @@ def _small_part(kind: Any, part: Any) -> dict[str, Any]:
 
 
 def _fits(value: Any, default: Any) -> bool:
-    """Whether a value is of a field's kind: numbers aren't put in place of lists."""
+    """Return whether a value is of a field's kind: numbers aren't put in place of lists."""
     if default is None:
         return True
     if isinstance(value, list):

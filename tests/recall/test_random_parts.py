@@ -1,4 +1,4 @@
-"""What is known beside random parts: as many facts, of the same predicates and answers."""
+"""Known facts beside random parts: as many facts, of the same predicates and answers."""
 
 from __future__ import annotations
 

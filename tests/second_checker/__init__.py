@@ -158,7 +158,7 @@ def claim(
 
 
 def proved_by_both(data: dict[str, Any], of: Database | SparseTensor) -> bool | None:
-    """Whether both checkers prove a certificate in JSON; None if it isn't read.
+    """Return whether both checkers prove a certificate in JSON; None if it isn't read.
 
     The second one may prove what `verify` refuses, and not the other way round.
     """

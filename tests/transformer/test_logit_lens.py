@@ -1,4 +1,4 @@
-"""What is read from the stream after a layer is what the model without later layers predicts."""
+"""The lens after a layer predicts as the model does without later layers."""
 
 from __future__ import annotations
 

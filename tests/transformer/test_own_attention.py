@@ -75,7 +75,7 @@ def falcon_alibi(module: Any, x: Tensor, _: Any) -> Parts:
 
 
 def falcon_groups(module: Any, x: Tensor, _: Any) -> Parts:
-    """Of each group the queries of its heads, a key and a value."""
+    """Split each group into the queries of its heads, a key and a value."""
     all_of = mapped(x, module.query_key_value).view(2, N, 2, HEADS // 2 + 2, -1)
     q, k, v = all_of.permute(0, 2, 3, 1, 4).split([HEADS // 2, 1, 1], dim=2)
     q, k, v = (one.expand(2, 2, HEADS // 2, N, 8).flatten(1, 2) for one in (q, k, v))

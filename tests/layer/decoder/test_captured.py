@@ -1,4 +1,4 @@
-"""What is captured of a decoder: its patterns, and terms that sum to its last embeddings."""
+"""Activations of a decoder: patterns, and terms that sum to its last embeddings."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
 from capacity.transformer.activations.following.layer_count import require_attending
-from capacity.transformer.activations.following.modules import product_of
+from capacity.transformer.activations.following.modules import modules_of, product_of
 from capacity.transformer.activations.following.recorder import Heads, Recorder
 from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.models.families import Part, body_of
@@ -75,7 +75,7 @@ class Run:
         """Run the model; its layers are kept on the way."""
         device = next((p.device for p in self._body.parameters()), torch.device("cpu"))
         state = generator_of(device).get_state()
-        with shared_change(self._body.modules(), "training", value=False):
+        with shared_change(modules_of(self._body), "training", value=False):
             self._record()
             if not self._recorder.has_heard:
                 # the family doesn't use the interface: what it computes itself is recorded

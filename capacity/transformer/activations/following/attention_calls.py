@@ -25,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.following.modules import modules_of, weights_of
 
 _LOCK = Lock()
 # by object and attribute: the object, what the attribute was, and how many need the change
@@ -209,7 +210,7 @@ def fitting_precision(model: nn.Module, implementation: str | None) -> Iterator[
 
 @contextmanager
 def _choices(model: nn.Module, **choices: str) -> Iterator[None]:
-    if any(p.dtype == torch.float64 for p in model.parameters()):
+    if any(p.dtype == torch.float64 for p in weights_of(model)):
         # experts are multiplied together in lower precisions alone
         choices["_experts_implementation_internal"] = "eager"
     # the properties would change those of sub-configurations, too, which aren't all used
@@ -226,7 +227,7 @@ def implementations(model: nn.Module) -> set[str | None]:
 
 
 def _configs(model: nn.Module) -> list[Any]:
-    held = (getattr(module, "config", None) for module in model.modules())
+    held = (getattr(module, "config", None) for module in modules_of(model))
     return [*{id(c): c for c in held if hasattr(c, "_attn_implementation_internal")}.values()]
 
 

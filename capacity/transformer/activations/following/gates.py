@@ -8,35 +8,63 @@ factor doesn't depend on z itself: any function of z, such as a norm, is some fa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils.weak import WeakIdKeyDictionary
+
+from capacity.transformer.activations.following.by_tensor import ByTensor
 
 # what a tensor is that depends on outputs of heads otherwise than by a gate
 _ELSE = object()
 
 
 class GateFollower(TorchFunctionMode):
-    """Context in which outputs of heads are followed, from `follow` to `leave`."""
+    """Outputs of heads are followed from `follow` to `leave`, in the context `ready`.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    throughout : bool
+        Be a mode of torch's in all of the context, as `follow` is called from another mode. Else it
+        is one only between `follow` and `leave`: each mode takes a part of every function's time.
+    """
+
+    def __init__(self, *, throughout: bool) -> None:
         super().__init__()
+        self._throughout, self._entered = throughout, False
         self._z: Tensor | None = None
         # by tensors that hold z: the gate so far, or None; `_ELSE` for other functions of z
-        self._gates: Any = WeakIdKeyDictionary()
+        self._gates = ByTensor()
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Let outputs be followed in this context."""
+        if self._throughout:
+            with self:
+                yield
+            return
+        try:
+            yield
+        finally:
+            self.leave()
 
     def follow(self, z: Tensor) -> None:
         """Follow outputs of heads, shape (batch, n, n_heads, d_head_vo)."""
         self._z = z
         self._gates[z] = None
+        if not self._throughout and not self._entered:
+            self._entered = True
+            self.__enter__()
 
     def leave(self) -> None:
         """Follow no longer."""
         self._z = None
         self._gates.clear()
+        if self._entered:
+            self._entered = False
+            self.__exit__(None, None, None)
 
     def depends_on_heads(self, x: Any) -> bool:
         """Return whether a tensor depends on the outputs that are followed."""

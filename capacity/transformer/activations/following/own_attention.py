@@ -17,10 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from torch.utils.weak import WeakIdKeyDictionary
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import AttentionCall
+from capacity.transformer.activations.following.by_tensor import ByTensor
 from capacity.transformer.activations.following.modules import attends, given_tensor
 
 # a logit this far below the largest of its row belongs to a mask: real ones are never so far apart
@@ -79,7 +79,7 @@ class OwnAttention(TorchFunctionMode):
         self._stack, self._is_running, self._tell = stack, is_running, tell
         # modules that attend and are being computed, each with the number of its sentences
         self._modules: list[tuple[nn.Module, int | None]] = []
-        self._known: Any = WeakIdKeyDictionary()
+        self._known = ByTensor()
 
     @contextmanager
     def recording(self) -> Iterator[None]:

@@ -30,6 +30,7 @@ from capacity.transformer.activations.following.modules import (
     has_hooks,
     is_linear,
     last_of,
+    modules_of,
     weight_of,
 )
 from capacity.transformer.activations.following.own_attention import OwnAttention
@@ -120,7 +121,7 @@ class Recorder:
         self.last, self.has_heard = torch.empty(0), False
         self._model, self._stack, self._across, self._own = model, stack, across, own
         self.hooked = has_hooks(model)
-        self._gates = GateFollower()
+        self._gates = GateFollower(throughout=own)
         # the norm that an attention's outputs have gone through
         self._norm: str | None = None
         self._tell: Callable[[int, Heads], None] | None = None
@@ -128,7 +129,7 @@ class Recorder:
         self._open: Heads | None = None
         # the encoder's embeddings, to which attention across sequences goes
         self._memory: Tensor | None = None
-        self._inside = set(stack.modules())
+        self._inside = set(modules_of(stack))
         self._recent: deque[LinearCall] = deque(maxlen=_RECENT)
 
     @contextmanager
@@ -148,7 +149,7 @@ class Recorder:
             # a reference to what holds this one
             context.callback(setattr, self, "_tell", None)
             context.callback(_running.reset, _running.set(self._token))
-            for module in self._stack.modules():
+            for module in modules_of(self._stack):
                 if is_linear(module):
                     context.callback(module.register_forward_hook(self._linear).remove)
             context.callback(self._stack.register_forward_hook(self._end).remove)
@@ -163,7 +164,7 @@ class Recorder:
                 context.callback(norm.register_forward_pre_hook(self._normed).remove)
             if follow:
                 context.enter_context(self.stream.following())
-            context.enter_context(self._gates)
+            context.enter_context(self._gates.ready())
             hear = _ignored if self._own else self._attend
             context.enter_context(heard_attention(self._model, hear))
             if self._own:
@@ -224,7 +225,7 @@ class Recorder:
         heads = self._open
         if heads is None or not args or not self.stream.is_running():
             return
-        if self._gates.depends_on_heads(args[0]) and module in set(heads.call.module.modules()):
+        if self._gates.depends_on_heads(args[0]) and module in modules_of(heads.call.module):
             self._norm = type(module).__name__
 
     @unfollowed
@@ -275,9 +276,9 @@ def _less_sink(pattern: Tensor, v: Tensor, z: Tensor) -> Tensor:
 
 
 def _norms_of_attention(stack: nn.Module) -> Iterator[nn.Module]:
-    modules = (m for m in stack.modules() if attends(m))
+    modules = (m for m in modules_of(stack) if attends(m))
     yield from {
-        norm for m in modules for norm in m.modules() if "norm" in type(norm).__name__.lower()
+        norm for m in modules for norm in modules_of(m) if "norm" in type(norm).__name__.lower()
     }
 
 

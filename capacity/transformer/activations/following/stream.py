@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from torch.utils.weak import WeakIdKeyDictionary
 
+from capacity.transformer.activations.following.by_tensor import ByTensor
 from capacity.transformer.activations.following.layer_count import LayerCount
 from capacity.transformer.activations.following.modules import (
     Moments,
@@ -27,6 +27,7 @@ from capacity.transformer.activations.following.modules import (
     given_tensor,
     layers_of,
     mixing_modules,
+    modules_of,
 )
 from capacity.transformer.activations.following.operations import (
     Leaf,
@@ -81,7 +82,7 @@ class StreamFollower(TorchFunctionMode):
         self.spoilt: str | None = None
         self._stack, self._count = stack, count
         self._mixing = mixing_modules(stack)
-        self._nodes: Any = WeakIdKeyDictionary()
+        self._nodes = ByTensor()
         # norms that are being computed
         self._paused = 0
         # input of the first linear module since the stream was added to
@@ -91,7 +92,7 @@ class StreamFollower(TorchFunctionMode):
         self._moments: tuple[Tensor, Moments] | None = None
         # by the tensors that hold the stream: their products with that vector, and the layer where
         # they were last what they were
-        self._probes: Any = WeakIdKeyDictionary()
+        self._probes = ByTensor()
 
     @property
     def _number(self) -> int:
@@ -153,7 +154,7 @@ class StreamFollower(TorchFunctionMode):
             for layer in layers_of(self._stack):
                 hook = layer.register_forward_pre_hook(self._enter, with_kwargs=True)
                 hooks.callback(hook.remove)
-            for module in self._stack.modules():
+            for module in modules_of(self._stack):
                 is_norm = "norm" in type(module).__name__.lower()
                 if is_norm and next(module.children(), None) is None:
                     hooks.callback(module.register_forward_pre_hook(self._pause).remove)
@@ -233,7 +234,7 @@ class StreamFollower(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         if func in _IN_PLACE and self._is_full(args[0]):
             self._keep(args[0])
-        before = [self.node(x) for x in args[:2]]
+        before = [self.node(x) for x in (args[:1] if follow is StreamFollower.same else args[:2])]
         for node, x in zip(before, args, strict=False):
             if node is not None:
                 self.check(x)

@@ -6,8 +6,9 @@ needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -32,18 +33,19 @@ class ValuesOf:
     ----------
     call : LinearCall
         The module's call.
-    columns : (n_groups, d_head_vo) int64
-        Columns of its output that hold the values of each head, or group of heads.
+    columns : callable
+        Returns the columns of its output that hold the values of each head, or group of heads:
+        (n_groups, d_head_vo) int64.
     """
 
     call: LinearCall
-    columns: Int[Tensor, "groups d_head_vo"]
+    columns: Callable[[], Int[Tensor, "groups d_head_vo"]]
 
     @property
     def bias(self) -> Float[Tensor, "groups d_head_vo"] | None:
         """Bias of the values, if the module has one."""
         bias = self.call.module.bias
-        return None if bias is None else bias.detach()[self.columns.to(device=bias.device)]
+        return None if bias is None else bias.detach()[self.columns().to(device=bias.device)]
 
 
 def maker_of(v: Float[Tensor, "batch groups n d_head_vo"], recent: Iterable[LinearCall]) -> Any:
@@ -63,22 +65,21 @@ def maker_of(v: Float[Tensor, "batch groups n d_head_vo"], recent: Iterable[Line
     """
     calls = [call for call in recent if call.output.dtype == v.dtype]
     groups, d_head = v.shape[1], v.shape[3]
-    side_by_side = torch.arange(groups * d_head).view(groups, d_head)
     for call in calls:
         if storage_of(call.output) == storage_of(v):
-            return ValuesOf(call, _columns_of_view(v, call.output))
+            return ValuesOf(call, partial(_columns_of_view, v, call.output))
     flat = v.transpose(1, 2).reshape(-1, groups * d_head)
     for call in calls:
         if call.output.numel() == flat.numel() and torch.equal(
             call.output.reshape(flat.shape), flat
         ):
-            return ValuesOf(call, side_by_side)
+            return ValuesOf(call, lambda: torch.arange(groups * d_head).view(groups, d_head))
     for call in calls:
         output = call.output.reshape(-1, call.output.shape[-1])
         if len(output) == len(flat) and output.shape[1] > flat.shape[1]:
             columns = _equal_columns(flat, output)
             if columns is not None:
-                return ValuesOf(call, columns.view(groups, d_head))
+                return ValuesOf(call, partial(columns.view, groups, d_head))
     return None
 
 

@@ -11,7 +11,11 @@ from torch import nn
 
 from capacity.checks import require_choice
 from capacity.errors import InvalidArgumentError, PrecisionWarning, warn_caller
-from capacity.transformer.activations.following.modules import is_linear
+from capacity.transformer.activations.following.modules import (
+    is_linear,
+    modules_of,
+    weights_of,
+)
 from capacity.transformer.activations.models.inputs import FIRST
 
 Part: TypeAlias = Literal["encoder", "decoder", "cross"]
@@ -34,8 +38,7 @@ def unwrapped(model: nn.Module) -> nn.Module:
         model = model.module
     # what torch.compile returns
     model = getattr(model, "_orig_mod", model)
-    # to walk through modules takes a while
-    modules, weights = list(model.modules()), list(model.parameters())
+    modules, weights = modules_of(model), list(weights_of(model))
     adapted = next((m for m in modules if type(m).__module__.startswith("peft.")), None)
     if adapted is not None:
         raise InvalidArgumentError(

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.special import expit
 
 from capacity.evaluator import attention_ranks
 from capacity.layer import AttentionLayer, layer_tensor
@@ -53,7 +54,7 @@ def ranks_of(run: Run, layer: AttentionLayer) -> dict[str, Any]:
     k, q = (ids.astype(np.int64) for ids in (db.subject_ids, db.predicate_ids))
     scores = layer.W_QK.numpy()[:, q]
     own = scores[:, np.arange(len(q)), q]
-    gates = 1 / (1 + np.exp(own[:, :, None] - scores[:, :, k]))
+    gates = expit(scores[:, :, k] - own[:, :, None])
     return {
         "attention": attention_ranks(layer, db).tolist(),
         "attention_numerical": [_rank(of.reshape(-1, of.shape[-1])) for of in A],

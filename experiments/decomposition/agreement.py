@@ -23,11 +23,13 @@ of each answer would have if they answered independently.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from scipy import stats
@@ -53,7 +55,7 @@ from experiments.decomposition.measures import (
 REACTIONS, EPOCHS, SPLITS = 600, 10, 5
 STATIC = ("i", "c", "i + c")
 PAIRS = list(combinations(range(len(SUMS)), 2))
-MODELS = {BEFORE: "pretrained", AFTER: "finetuned"}
+MODELS: dict[str, Literal["pretrained", "finetuned"]] = {BEFORE: "pretrained", AFTER: "finetuned"}
 
 
 def run(smoke: bool) -> Tables:
@@ -174,17 +176,18 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """The agreement of each pair of sums, of both models."""
     figure = Figure(figsize=(WIDTH, 4.2))
     panels = figure.subplots(1, 2)
+    scale = ScalarMappable(Normalize(0, 1), "viridis")
     for axes, (name, kind) in zip(panels, MODELS.items(), strict=True):
         of = tables["pairs"]
         means = of[of["model"] == name].groupby(["one", "other"])["agreement"].mean()
         square = np.full((len(SUMS), len(SUMS)), np.nan)
         for a, b in PAIRS:
             square[a, b] = square[b, a] = means[SUMS[a], SUMS[b]]
-        drawn = axes.imshow(square, vmin=0, vmax=1, cmap="viridis")
+        axes.imshow(square, norm=scale.norm, cmap=scale.cmap)
         axes.set_xticks(range(len(SUMS)), SUMS, rotation=90, fontsize=6)
         axes.set_yticks(range(len(SUMS)), SUMS, fontsize=6)
         axes.set_title(f"{kind}: {percent(found[kind]['others'])} without i, c, i + c")
-    figure.colorbar(drawn, ax=panels, label="share of equal answers", shrink=0.7)
+    figure.colorbar(scale, ax=panels, label="share of equal answers", shrink=0.7)
     headline(
         figure,
         "Classifiers of sums of terms agree on corrupted tokens of reactions; those of i, c\n"

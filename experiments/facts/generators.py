@@ -97,16 +97,15 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Slopes by the size of the pool, of each kind of generator."""
     figure = Figure(figsize=(WIDTH, 3.4))
     panels = figure.subplots(1, len(FILLED), sharey=True)
-    slopes = pd.DataFrame(found["generators"])
     for axes, filled in zip(panels, FILLED, strict=True):
-        for number, (objects, weights) in enumerate(product(OWN, WEIGHTS)):
-            part = slopes[
-                (slopes["filled"] == filled) & (slopes["objects"] == objects)
-                & (slopes["weights"] == weights)
+        for number, kind in enumerate(product(OWN, WEIGHTS)):
+            of = [
+                one for one in found["generators"]
+                if (one["filled"], one["objects"], one["weights"]) == (filled, *kind)
             ]  # fmt: skip
             estimates(
-                axes, part["pool"].tolist(), part.to_dict("records"), colour=COLOURS[number],
-                marker=MARKERS[number], line="-", label=f"{objects} pool, {weights}",
+                axes, [one["pool"] for one in of], of, colour=COLOURS[number],
+                marker=MARKERS[number], line="-", label=f"{kind[0]} pool, {kind[1]}",
             )  # fmt: skip
         axes.axhline(PAPERS, color=REFERENCE, linewidth=0.8, linestyle=":", label="Figure 2a")
         axes.set(xscale="log", xlabel="tokens of the pool", title=f"{filled:.0%} of the pairs")

@@ -89,7 +89,8 @@ def ranks_of(run: Run, layer: AttentionLayer) -> dict[str, Any]:
         "rank_of_L": of_L,
         "rank_of_forward_pass": of_forward,
         "rank_of_softmax": rank_interval(said, methods=[]).lower,
-        "scale": smallest_scale(pair_logits(layer, facts[:, :2]), facts[:, 2], AT),
+        # a column "scale" would be the layer's option, which tables omit
+        "scale_p99": smallest_scale(pair_logits(layer, facts[:, :2]), facts[:, 2], AT),
     }
 
 
@@ -104,7 +105,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         **counts(tables["layers"]),
         "widths": ready["d_model"].nunique(),
         "rank_of_L": {"least": ready["rank_of_L"].min(), "most": ready["rank_of_L"].max()},
-        "scale": with_mean(ready["scale"], ready),
+        "scale": with_mean(ready["scale_p99"], ready),
         "softmax_over_forward_pass": with_mean(
             ready["rank_of_softmax"] / ready["rank_of_forward_pass"], ready
         ),
@@ -125,7 +126,7 @@ def _ready(layers: pd.DataFrame) -> pd.DataFrame:
     of = held(layers)
     return of.assign(
         log_rank=np.log(of["rank_of_L"]),
-        log_scale=np.log(of["scale"]),
+        log_scale=np.log(of["scale_p99"]),
         log_softmax=np.log(of["rank_of_softmax"] / of["rank_of_forward_pass"]),
     )
 

@@ -93,7 +93,9 @@ def numbers(tables: Tables) -> dict[str, Any]:
     of = both[both["seed"].isin(seeds)].pivot_table(
         index="seed", columns=["heads", "d_head_qk"], values="accuracy"
     )
-    mean = {name: of[name].mean(axis=1) for name in ("Con", "Add", WIDE)}
+    mean = {
+        name: np.mean([of[name, d] for d in QUERY_KEY], axis=0) for name in ("Con", "Add", WIDE)
+    }
     add, parameters, left = (
         _over_seeds(mean[one] - mean[other])
         for one, other in (("Add", "Con"), (WIDE, "Con"), ("Add", WIDE))

@@ -129,10 +129,13 @@ def numbers(tables: Tables) -> dict[str, Any]:
     shared = of[["database_id"]]
     below = with_mean(of["least"] < of["database_rank_lower"], shared)
     ratio = with_mean(of["least"] / bound, shared)
+    every = tables["layers"]
+    every = every[every["held_by_any"]]
     return {
         "databases": len(least),
         "held": len(of),
-        "layers_that_hold": int(tables["layers"]["held_by_any"].sum()),
+        "layers_that_hold": len(every),
+        "layers_that_truncation_lowers": with_mean(every["rank_truncated"] < every["rank"], every),
         "over_proposition_2_1": {
             "certified from below": with_mean(of["argmax_necessary"] / bound, shared),
             **{name: with_mean(of[key] / bound, shared) for key, name in WAYS.items()},

@@ -17,10 +17,10 @@ The question is one-sided: a slope of the logarithm over that of rank(L) of
 * H1: the smallest scale c;
 * H2: the rank of softmax >= 0.95 over that of the forward pass
 
-above zero would ask for a tau that grows. A first run of four databases for each cell had an
-interval of H2 that was 0.29 wide, and six more were added for it. *Holds here* if the whole interval of 95 % is above zero,
+above zero would ask for a tau that grows. *Holds here* if the whole interval of 95 % is above zero,
 *not seen here* otherwise; an interval more than `WIDE` wide decides neither, and is called so.
-Errors are clustered by the widths, which were chosen.
+Errors are clustered by the widths, which were chosen. A first run of four databases for each cell
+had an interval of H2 that was 0.29 wide, and six more were added for it.
 """
 
 from __future__ import annotations

@@ -31,14 +31,13 @@ import torch
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
-from scipy import stats
 from torch import Tensor
 
 from capacity.plots.theme import WIDTH
 from capacity.progress import bar
 from capacity.transformer import capture, decompose
 from capacity.transformer.residual.partial_sums import corrupted
+from experiments.common.conclusions import over_few, verdict
 from experiments.common.drawing import headline, percent
 from experiments.common.harness import Tables, main
 from experiments.common.models import CLS, MASK, PAD, SEP, Smiles, reaction_bert
@@ -119,22 +118,22 @@ def numbers(tables: Tables) -> dict[str, Any]:
     }
     found: dict[str, Any] = {
         kind: {
-            "others": _over_splits(by["others"][name]),
-            "with_i_c_or_both": _over_splits(by["static"][name]),
-            "independent_others": _over_splits(
+            "others": over_few(by["others"][name]),
+            "with_i_c_or_both": over_few(by["static"][name]),
+            "independent_others": over_few(
                 pairs[~static & (pairs["model"] == name)].groupby("seed")["independent"].mean()
             ),
             "mean_agreement": {
-                each: _over_splits(_with(pairs[pairs["model"] == name], each)) for each in SUMS
+                each: over_few(_with(pairs[pairs["model"] == name], each)) for each in SUMS
             },
             "accuracy": {
-                str(each): _over_splits(part["accuracy"])
+                str(each): over_few(part["accuracy"])
                 for each, part in accuracies[accuracies["model"] == name].groupby("sum")
             },
         }
         for name, kind in MODELS.items()
     }
-    more = _over_splits(by["others"][AFTER] - by["others"][BEFORE])
+    more = over_few(by["others"][AFTER] - by["others"][BEFORE])
     lowest = _lowest(pairs[pairs["model"] == BEFORE])
     return {
         "splits": pairs["seed"].nunique(),
@@ -143,9 +142,9 @@ def numbers(tables: Tables) -> dict[str, Any]:
         "finetuned_less_pretrained": more,
         "splits_where_static_sums_agree_least": int(lowest),
         "hypotheses": {
-            "H1": _verdict(lowest == pairs["seed"].nunique()),
-            "H2": _verdict(found["pretrained"]["others"]["interval"][0] >= 0.5),
-            "H3": _verdict(more["interval"][0] > 0),
+            "H1": verdict(lowest == pairs["seed"].nunique()),
+            "H2": verdict(found["pretrained"]["others"]["interval"][0] >= 0.5),
+            "H3": verdict(more["interval"][0] > 0),
         },
     }
 
@@ -160,16 +159,6 @@ def _lowest(pairs: pd.DataFrame) -> int:
     """The number of splits where i, c and i + c are the three that agree least."""
     means = pd.DataFrame({name: _with(pairs, name) for name in SUMS})
     return sum({*row.nsmallest(len(STATIC)).index} == {*STATIC} for _, row in means.iterrows())
-
-
-def _over_splits(values: ArrayLike) -> dict[str, Any]:
-    v = np.asarray(values, dtype=np.float64)
-    half = stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v))
-    return {"mean": v.mean(), "interval": (v.mean() - half, v.mean() + half), "n_runs": len(v)}
-
-
-def _verdict(holds: bool) -> str:
-    return "holds here" if holds else "not seen here"
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:

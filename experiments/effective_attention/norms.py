@@ -35,6 +35,7 @@ from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.progress import bar
 from capacity.transformer import ActivationCache, capture, effective_attention, token_shares
 from capacity.transformer.effective.statistics import normalised
+from experiments.common.conclusions import verdict
 from experiments.common.drawing import estimates, headline, told
 from experiments.common.harness import Tables, main
 from experiments.common.models import CLS, SEP, minilm, reaction_bert
@@ -138,16 +139,12 @@ def _of_model(table: pd.DataFrame) -> dict[str, Any]:
         },
         "norms_less_effective": less,
         "hypotheses": {
-            "H1": _verdict(alike["interval"][0] >= ENOUGH),
-            "H2": _verdict(closer["interval"][0] > 0),
-            "H3": _verdict(less["cls"]["interval"][1] < 0),
-            "H4": _verdict(less["sep"]["interval"][1] < 0),
+            "H1": verdict(alike["interval"][0] >= ENOUGH),
+            "H2": verdict(closer["interval"][0] > 0),
+            "H3": verdict(less["cls"]["interval"][1] < 0),
+            "H4": verdict(less["sep"]["interval"][1] < 0),
         },
     }
-
-
-def _verdict(holds: bool) -> str:
-    return "holds here" if holds else "not seen here"
 
 
 def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:

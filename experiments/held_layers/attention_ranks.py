@@ -34,10 +34,10 @@ from capacity.evaluator import attention_ranks
 from capacity.layer import AttentionLayer, layer_tensor
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.sweep import Run
-from experiments.common.conclusions import slopes_of, with_mean
+from experiments.common.conclusions import slopes_of, verdict, with_mean
 from experiments.common.drawing import REFERENCE, estimates, headline, told
 from experiments.common.harness import Tables, main
-from experiments.held_layers.layers import counts, fresh_pairs, held, measured, verdict
+from experiments.held_layers.layers import counts, fresh_pairs, held, measured
 
 THRESHOLD, TIMES, SLOPE = 1e-2, 2.0, 0.005
 

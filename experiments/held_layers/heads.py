@@ -42,10 +42,10 @@ from capacity.evaluator import layer_terms
 from capacity.layer import AttentionLayer
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.sweep import Run
-from experiments.common.conclusions import with_mean
+from experiments.common.conclusions import verdict, with_mean
 from experiments.common.drawing import estimates, headline, percent, told
 from experiments.common.harness import Tables, main
-from experiments.held_layers.layers import counts, fresh_pairs, held, measured, verdict
+from experiments.held_layers.layers import counts, fresh_pairs, held, measured
 
 SPREAD, ALL = 0.5, 0.95
 Floats = NDArray[np.float64]

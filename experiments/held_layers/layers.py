@@ -66,8 +66,3 @@ def held(table: pd.DataFrame) -> pd.DataFrame:
 def counts(table: pd.DataFrame) -> dict[str, int]:
     """Numbers of pairs, and of those that some start holds."""
     return {"pairs": len(table), "held": int(table["held_by_any"].sum())}
-
-
-def verdict(holds: bool) -> str:
-    """What a measured hypothesis is called."""
-    return "holds here" if holds else "not seen here"

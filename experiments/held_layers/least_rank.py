@@ -43,10 +43,10 @@ from capacity.progress import bar
 from capacity.rank import numerical_rank_estimates, paper_bound
 from capacity.sweep import Run
 from experiments.common.bisections import trained_without_search
-from experiments.common.conclusions import with_mean
+from experiments.common.conclusions import verdict, with_mean
 from experiments.common.drawing import REFERENCE, headline, told
 from experiments.common.harness import BEST, PLAIN, Tables, committed, main, paper_plan
-from experiments.held_layers.layers import STARTS, TAU, verdict
+from experiments.held_layers.layers import STARTS, TAU
 
 EVERY, THRESHOLD = 11, 1e-4
 # in order of d_model, with heads enough to reach it

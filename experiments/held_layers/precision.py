@@ -42,10 +42,10 @@ from capacity.layer.model.rounding import rounded
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.rank import numerical_rank_estimates, rank_interval
 from capacity.sweep import Run
-from experiments.common.conclusions import with_mean
+from experiments.common.conclusions import verdict, with_mean
 from experiments.common.drawing import estimates, headline, percent, told
 from experiments.common.harness import Tables, main
-from experiments.held_layers.layers import counts, fresh_pairs, held, measured, verdict
+from experiments.held_layers.layers import counts, fresh_pairs, held, measured
 
 FORMATS = ("float64", "float32", "bfloat16", "float8_e4m3fn", "int8")
 ROUNDED = ("bfloat16", "float8_e4m3fn")

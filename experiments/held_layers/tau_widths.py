@@ -46,10 +46,10 @@ from capacity.layer import (
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.rank import numerical_rank_estimates, rank_interval
 from capacity.sweep import Run
-from experiments.common.conclusions import slopes_of, with_mean
+from experiments.common.conclusions import slopes_of, verdict, with_mean
 from experiments.common.drawing import headline, told
 from experiments.common.harness import BEST, Tables, main
-from experiments.held_layers.layers import TAU, counts, held, measured, verdict
+from experiments.held_layers.layers import TAU, counts, held, measured
 
 WIDEST, HEADS, RATIO, COUNT, STARTS = 21, (1, 2, 4), 3, 10, 4
 THRESHOLD, AT, WIDE = 1e-4, 0.99, 0.2

@@ -26,13 +26,12 @@ import numpy as np
 import pandas as pd
 import torch
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
-from scipy import stats
 
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.progress import bar
 from capacity.transformer import EncoderClassifier, EncoderConfig, train_classifier
 from capacity.transformer.encoder.training import accuracy
+from experiments.common.conclusions import over_few, verdict
 from experiments.common.drawing import estimates, headline, told
 from experiments.common.harness import Tables, committed, main
 from experiments.identifiability.encoders import COMBINE, N_HEADS, sentences
@@ -97,7 +96,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         name: np.mean([of[name, d] for d in QUERY_KEY], axis=0) for name in ("Con", "Add", WIDE)
     }
     add, parameters, left = (
-        _over_seeds(mean[one] - mean[other])
+        over_few(mean[one] - mean[other])
         for one, other in (("Add", "Con"), (WIDE, "Con"), ("Add", WIDE))
     )
     holds = add["interval"][0] > 0 and parameters["interval"][0] > 0 > left["interval"][0]
@@ -105,18 +104,12 @@ def numbers(tables: Tables) -> dict[str, Any]:
     return {
         "seeds": len(seeds),
         "parameters_differ_by_at_most": excess,
-        "accuracy": {name: {str(d): _over_seeds(of[name, d]) for d in QUERY_KEY} for name in mean},
+        "accuracy": {name: {str(d): over_few(of[name, d]) for d in QUERY_KEY} for name in mean},
         "add_less_con": add,
         "wide_con_less_con": parameters,
         "add_less_wide_con": left,
-        "verdict": "holds here" if holds and left["interval"][1] > 0 else "not seen here",
+        "verdict": verdict(holds and left["interval"][1] > 0),
     }
-
-
-def _over_seeds(values: ArrayLike) -> dict[str, Any]:
-    v = np.asarray(values, dtype=np.float64)
-    half = stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v))
-    return {"mean": v.mean(), "interval": (v.mean() - half, v.mean() + half), "n_runs": len(v)}
 
 
 def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:

@@ -108,7 +108,9 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
                 marker=MARKERS[number], line="-", label=f"{kind[0]} pool, {kind[1]}",
             )  # fmt: skip
         axes.axhline(PAPERS, color=REFERENCE, linewidth=0.8, linestyle=":", label="Figure 2a")
-        axes.set(xscale="log", xlabel="tokens of the pool", title=f"{filled:.0%} of the pairs")
+        axes.set(
+            xscale="log", xlabel="tokens of the pool", title=f"{100 * filled:.0f} % of the pairs"
+        )
     panels[0].set_ylabel("triples for each unit of the bound")
     panels[1].legend()
     headline(

@@ -53,6 +53,7 @@ from experiments.held_layers.layers import TAU, counts, held, measured
 
 WIDEST, HEADS, RATIO, COUNT, STARTS = 21, (1, 2, 4), 3, 10, 4
 THRESHOLD, AT, WIDE = 1e-4, 0.99, 0.2
+TICKS, SCALES = (2, 5, 10, 20, 40), (0.3, 0.5, 1, 2, 4)
 SLOPES = {"log_scale": "smallest scale at 0.99", "log_softmax": "rank of softmax >= 0.95"}
 
 
@@ -142,6 +143,9 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     ):
         axes.plot(ready["rank_of_L"], np.exp(ready[name]), marker, ms=3, color=colour, alpha=0.8)
         axes.set(xscale="log", yscale="log", xlabel="rank of L")
+        axes.set_xticks(TICKS, [str(rank) for rank in TICKS])
+        axes.set_yticks(SCALES, [str(value) for value in SCALES])
+        axes.minorticks_off()
         slope = told(found["slopes"][name], interval=True)
         axes.set_title(f"{what}{'' if name == 'log_scale' else ' / forward pass'},\nslope {slope}")
     headline(

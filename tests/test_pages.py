@@ -39,7 +39,7 @@ REFERENCES = re.compile(
     | \bH[1-9]\b                                       # a hypothesis
     | \bof\s95\s%(?=[.,\s])                            # the level of intervals
     | \+\s1\b                                         # min(|K|, |Q|) + 1
-    | \b0/1\b | \bfloat(?:32|64)\b | \bFigure\s3,\sfactors
+    | \b0/1\b | \b(?:b?float(?:8|16|32|64)|int8)\b | \bFigure\s3,\sfactors
     | \btau\s=\s0\.(?:5|75|95|99)\b | \bsoftmax\s>=\s0\.(?:75|95|99)(?:,\s0\.95\sand\s0\.99)?
     | \b(?:d_model|d_head_qk|d_head_vo|n_heads)\s(?:=\s|from\s)?\d+
         (?:(?:,|\sto|\sand)\s\d+)*(?!\.?\d)
@@ -184,7 +184,8 @@ CHOSEN: dict[str, tuple[str, ...]] = {
         "after 500 epochs", "after 20,000", "for 11 to 15", "for 16 to 20",
         "at every bound up to 20", "with 20 runs or more", "with a bound of 20 or more",
         "has 20 pairs", "mean accuracy of 0.95", "memorise at 0.99", "memorises at 0.99",
-        "probability of 0.95", "a decay of 0.1", "d_model 4 to 6",
+        "probability of 0.95", "a decay of 0.1", "d_model 4 to 6", "at most 200 triples",
+        "have 1.8 triples for each unit", "That 1.8 is a property",
     ),
     "identifiability/README.md": (),
     "effective_attention/README.md": (),

@@ -38,6 +38,7 @@ from .identifiability.nullity import unique_rows as unique_rows
 from .identifiability.nullity import value_ranks as value_ranks
 from .identifiability.witness import Witness as Witness
 from .identifiability.witness import alternative_attention as alternative_attention
+from .identifiability.witness import alternative_keys as alternative_keys
 from .identifiability.witness import find_witness as find_witness
 from .identifiability.witness import query_key_weights as query_key_weights
 from .patterns.kinds_of_heads import ScoredRows as ScoredRows

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import statsmodels.formula.api as smf
+from numpy.typing import ArrayLike
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
@@ -23,8 +24,10 @@ __all__ = [
     "adjusted",
     "exact_interval",
     "factor_of",
+    "over_few",
     "rounded",
     "slopes_of",
+    "verdict",
     "with_mean",
 ]
 
@@ -55,6 +58,18 @@ def exact_interval(count: int, of: int) -> tuple[float, float]:
     """Interval of a share of independent runs, by Clopper and Pearson."""
     ends = stats.binomtest(count, of).proportion_ci()
     return float(ends.low), float(ends.high)
+
+
+def over_few(values: ArrayLike) -> dict[str, Any]:
+    """A mean over few independent values, such as seeds, with Student's interval."""
+    v = np.asarray(values, dtype=np.float64)
+    half = stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v))
+    return {"mean": v.mean(), "interval": (v.mean() - half, v.mean() + half), "n_runs": len(v)}
+
+
+def verdict(holds: bool) -> str:
+    """What a measured hypothesis is called."""
+    return "holds here" if holds else "not seen here"
 
 
 def slopes_of(

@@ -38,6 +38,7 @@ PAGES = (
     "methods.md",
     "facts/README.md",
     "starts/README.md",
+    "held_layers/README.md",
     "identifiability/README.md",
     "effective_attention/README.md",
     "decomposition/README.md",

@@ -190,7 +190,12 @@ def answer(
 
 
 def learn(asked: Questions, seed: int, epochs: int) -> pd.DataFrame:
-    """Test accuracy of linear classifiers of each sum, and of saying the most frequent token.
+    """Test accuracy of linear classifiers of each sum, and of saying the most frequent token."""
+    return learned_answers(asked, seed, epochs)[0]
+
+
+def learned_answers(asked: Questions, seed: int, epochs: int) -> tuple[pd.DataFrame, Tensor]:
+    """The table of `learn`, and what each sum's classifier answers, (sums, questions of the test).
 
     Texts are split 80/10/10; validation chooses each classifier's learning rate and epoch. Words
     that aren't among the questions are left out: nothing would be learned of them.
@@ -202,22 +207,25 @@ def learn(asked: Questions, seed: int, epochs: int) -> pd.DataFrame:
     words, targets = asked.targets.unique(return_inverse=True)
     features = _z_scaled_sums(asked.terms, train)
     best, kept = torch.full((len(SUMS),), -1.0), torch.zeros(3, len(SUMS))
+    answers = torch.zeros(len(SUMS), int(test.sum()), dtype=torch.int64)
     for rate in RATES:
         fits = _fits(features, targets, train, rate, generator)
         for epoch, (W, b) in enumerate(islice(fits, epochs), start=1):
+            chosen, said = (torch.baddbmm(b, features[:, at], W).argmax(-1) for at in (valid, test))
             score, outcome = (
-                (torch.baddbmm(b, features[:, at], W).argmax(-1) == targets[at]).float().mean(1)
-                for at in (valid, test)
+                (of == targets[at]).float().mean(1) for of, at in ((chosen, valid), (said, test))
             )
             now = torch.stack([outcome, *torch.tensor([rate, epoch]).expand(len(SUMS), 2).T])
             kept = torch.where(score > best, now, kept)
+            answers = torch.where((score > best)[:, None], said, answers)
             best = torch.maximum(score, best)
     frequent = targets[train].bincount().argmax()
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {"sum": SUMS, "seed": seed, "accuracy": kept[0], "rate": kept[1], "epoch": kept[2],
          "most_frequent": float((targets[test] == frequent).float().mean()),
          "n_train": int(train.sum()), "n_test": int(test.sum()), "n_words": len(words)}
     )  # fmt: skip
+    return table, answers
 
 
 def _z_scaled_sums(terms: Tensor, train: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.identifiability.logit_rank import minimum_logit_rank
-from capacity.transformer.identifiability.witness import alternative_attention
+from capacity.transformer.identifiability.witness import alternative_attention, alternative_keys
 from tests.tiers import examples
 
 both = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -91,3 +91,49 @@ def test_bad_input_is_refused_in_words() -> None:
         alternative_attention(pattern, T, reach=1.5)
     with pytest.raises(InvalidArgumentError, match=r"got \(12, 12\) and \(11, 6\)"):
         alternative_attention(pattern, T[:11])
+
+
+@given(n=st.integers(2, 10), d=st.integers(1, 4), d_head_qk=st.integers(1, 5), seed=seeds)
+@few
+def test_other_keys_have_other_logits_of_the_same_rank_and_the_same_product(
+    n: int, d: int, d_head_qk: int, seed: int
+) -> None:
+    q, k = normal(2, n, d_head_qk, seed=seed)
+    T = normal(n, d, seed=seed + 1)
+    if n <= d:
+        # T has n independent rows
+        with pytest.raises(InvalidArgumentError, match=r"LN\(T\) must have other elements"):
+            alternative_keys(k, T, seed=seed)
+        return
+    other = alternative_keys(k, T, seed=seed, size=0.5)
+    assert (other - k).norm() == pytest.approx(0.5 * k.norm().item())
+    A, changed = q @ k.T, q @ other.T
+    torch.testing.assert_close(changed @ T, A @ T, rtol=0, atol=1e-10 * (1 + float(A.norm())))
+    assert (changed - A).norm() > 1e-3 * A.norm()
+    assert torch.linalg.matrix_rank(changed, atol=1e-9) <= d_head_qk
+
+
+def test_rows_are_the_combinations_that_the_proof_of_proposition_3_3_takes() -> None:
+    # the first two rows of A are a basis of its rows; all others are combinations of them
+    q, k, T = normal(7, 2, seed=0), normal(7, 2, seed=1), normal(7, 3, seed=2)
+    A = q @ k.T
+    coefficients = A @ torch.linalg.pinv(A[:2])
+    change = q @ (alternative_keys(k, T, seed=3) - k).T
+    torch.testing.assert_close(change, coefficients @ change[:2])
+    # and these two are in LN(T)
+    assert (change[:2] @ T).abs().max() < 1e-12
+
+
+def test_values_of_lower_rank_leave_more_room() -> None:
+    # four tokens, and values of four dimensions but of rank one
+    T = normal(4, 1, seed=0) @ normal(1, 4, seed=1)
+    k = normal(4, 2, seed=2)
+    assert ((alternative_keys(k, T) - k).T @ T).abs().max() < 1e-12
+
+
+def test_wrong_keys_are_refused() -> None:
+    k = normal(4, 2, seed=0)
+    with pytest.raises(InvalidArgumentError, match="of one head and sentence"):
+        alternative_keys(k, normal(3, 2, seed=1))
+    with pytest.raises(InvalidArgumentError, match="positive and finite"):
+        alternative_keys(k, normal(4, 2, seed=1), size=0)

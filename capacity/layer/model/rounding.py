@@ -114,7 +114,9 @@ def round_weights(layer: Model, format: NumberFormat) -> Model:
         )
     require_choice("`format`", format, get_args(NumberFormat))
     weights = {
-        name: torch.from_numpy(_rounded(name, weight, format)).to(weight.device)
+        name: torch.from_numpy(rounded(name, weight.detach().cpu().double().numpy(), format)).to(
+            weight.device
+        )
         for name, weight in layer.named_parameters()
     }
     made = (
@@ -125,9 +127,14 @@ def round_weights(layer: Model, format: NumberFormat) -> Model:
     return cast(Model, made)
 
 
-def _rounded(name: str, weight: torch.Tensor, format: NumberFormat) -> NDArray[np.float64]:
-    """One weight's numbers, all of them in the format."""
-    x = weight.detach().cpu().double().numpy()
+def rounded(name: str, x: NDArray[np.float64], format: NumberFormat) -> NDArray[np.float64]:
+    """Numbers of a matrix, or of one for each head, rounded to those of a format.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the matrix's name, for a number that isn't finite, or too large for the format.
+    """
     if not np.isfinite(x).all():
         raise InvalidArgumentError(
             f"The weights must be finite to be rounded; {name} has NaN or infinities."

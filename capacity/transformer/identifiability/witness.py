@@ -9,10 +9,13 @@ rank d_head_qk at most. That doesn't prove that no other attention satisfies P4:
 `find_witness` moves to other attention from queries and keys of the same size, and
 `query_key_weights` finds weights that produce them. Where both succeed, the size of queries and
 keys doesn't make attention identifiable, whatever the rank of constructed alternatives.
+
+Without softmax other keys alone are enough, `alternative_keys` (Proposition 3.3).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -109,6 +112,71 @@ def alternative_attention(
     change = reach * limits.amin(dim=1, keepdim=True) * change
     # entries that rounding made negative
     return torch.maximum(change.to(pattern.dtype), -pattern)
+
+
+@torch.no_grad()
+def alternative_keys(
+    k: Float[Tensor, "n d_head_qk"], T: Float[Tensor, "n d"], *, seed: Seed = 0, size: float = 1.0
+) -> Float[Tensor, "n d_head_qk"]:
+    """Draw keys whose logits differ, but not the product of the logits with T: no softmax.
+
+    Proposition 3.3 of the paper: with A = Q K^T in place of attention there is an A~ that isn't
+    zero, with (A + A~) T = A T and rank(A + A~) <= d_head_qk. The proof takes d_head_qk rows of A~
+    from LN(T), and the others as the combinations that the rows of A are. Rows of A are the
+    combinations Q of the d_head_qk rows of K^T, so that here A~ = Q K~^T with the rows of K~^T in
+    LN(T), for any Q at once: the paper's rows are Q K~^T for rows of Q that are a basis.
+
+    Parameters
+    ----------
+    k : (n, d_head_qk)
+        Keys of one head and sentence.
+    T : (n, d)
+        V W_O, or any matrix with the same left null space. Its dtype sets the rank threshold.
+    seed : int or numpy.random.Generator
+        Seed of the coefficients.
+    size : float
+        ||K~|| / ||K|| in the Frobenius norm; positive.
+
+    Returns
+    -------
+    (n, d_head_qk) float64
+        K + K~.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If LN(T) is {0}, or an argument is out of range.
+
+    References
+    ----------
+    Bhardwaj et al. 2021, section 3.2.1, Proposition 3.3.
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> q, k, T = (torch.randn(6, 2, generator=generator) for _ in range(3))
+    >>> change = q.double() @ (alternative_keys(k, T) - k).T
+    >>> bool(change.norm() > 1), bool((change @ T.double()).abs().max() < 1e-6)
+    (True, True)
+    """
+    if k.ndim != 2 or T.ndim != 2 or len(k) != len(T):
+        raise InvalidArgumentError(
+            "`k` must have the shape (n, d_head_qk) and `T` the shape (n, d), of one head and "
+            f"sentence; got {tuple(k.shape)} and {tuple(T.shape)}."
+        )
+    if not 0 < size < math.inf:
+        raise InvalidArgumentError(f"`size` must be positive and finite; got {size}.")
+    span = column_space(T)
+    null = torch.linalg.qr(span, mode="complete").Q[:, span.shape[1] :]
+    if not null.shape[1]:
+        raise InvalidArgumentError(
+            f"LN(T) must have other elements than 0; T has rank {len(T)}, that of its {len(T)} "
+            "rows, so that A T determines A. Take a longer sentence."
+        )
+    generator = torch.Generator().manual_seed(integer_seed(seed))
+    drawn = torch.randn(null.shape[1], k.shape[1], generator=generator, dtype=null.dtype)
+    change = null @ drawn.to(null)
+    return k.double() + size * k.double().norm() / change.norm() * change
 
 
 # largest entry of the residual A T - H, in a basis of col(T) with entries below 1

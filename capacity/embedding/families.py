@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from capacity.checks import Seed, integer_seed, require_choice
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.embedding.estimate import estimate
 from capacity.embedding.model import Model, Reason, Side
 from capacity.embedding.models import MODELS, models_of

@@ -13,8 +13,7 @@ from capacity.checks import Seed, integer_seed
 from capacity.database.describing.advice import flags, named
 from capacity.database.describing.dataset import Description, describe
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.embedding.families import dimensions
 from capacity.embedding.results.page import reason_in_words
 from capacity.embedding.results.result import Dimension

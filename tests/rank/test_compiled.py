@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.exact import compilation, compiled_rank, modular_rank
-from capacity.exact.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
 from capacity.exact.modular_rank import PRIME, rank_modulo, ranks_of_differences
 from capacity.exact.ranks import matrix_rank
-from capacity.kept_code import is_kept, kept
+from capacity.kept_code import MOST_STEPS, MOST_STEPS_UNKEPT, is_kept, kept, pays_to_compile
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from tests.tiers import examples
 

@@ -31,7 +31,7 @@ from capacity.cli.sources.stores import (
     counts_of,
     print_description,
 )
-from capacity.database.predicate_facts import Sorting
+from capacity.database.describing.rows import Sorting
 from capacity.errors import InvalidArgumentError
 from capacity.optional import require_packages
 from capacity.progress import spinner

@@ -8,8 +8,7 @@ nothing here depends on.
 
 from __future__ import annotations
 
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.embedding.queries import QueryGraph
 from capacity.embedding.results.result import Dimension
 from capacity.embedding.verifier.conversion import checked_claim, require_claim

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.terms.blank_nodes import blank_names
 from capacity.database.terms.columns import CODES, TermColumns
-from capacity.database.terms.term import Term, unchecked
+from capacity.database.terms.term import Term, blank_names, unchecked
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import InvalidArgumentError
 

@@ -69,7 +69,7 @@ def _ways(
     dictionary, or differences from the text before; none of its texts is longer than a page.
     """
     # every command imports this module, and few read such a file
-    from capacity.database.io.tables.parquet_data.pages import (
+    from capacity.database.io.tables.parquet_pages import (
         DELTA_LENGTHS,
         DELTAS,
         PLAIN,

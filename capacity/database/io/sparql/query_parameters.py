@@ -21,7 +21,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from capacity.checks import nearest, shown
-from capacity.database.io.sparql.queries.lexing import Token, plain_query, terminals
+from capacity.database.io.sparql.query_parts import Token, plain_query, terminals
 from capacity.database.terms.nodes import term_from_rdflib, term_to_pyoxigraph
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
-from capacity.cli.help import CHOOSING, READING, one_of
+from capacity.cli.output import CHOOSING, READING, one_of
 from capacity.database.arity import LEAST, MOST
 from capacity.database.choosing.folding.fold import FOLDS
 from capacity.database.choosing.selection import KeepOrDrop, Selection, SelectionOptions

@@ -18,7 +18,7 @@ from capacity.embedding.verifier.scores import is_witness
 from capacity.errors import InvalidArgumentError
 from capacity.progress import Progress
 from capacity.rank import Effort
-from capacity.rank.effort import BUDGETS
+from capacity.rank.options import BUDGETS
 
 # scores of queries and objects that a witness may have, its steps of training, and the starts of
 # each dimension where there are few scores

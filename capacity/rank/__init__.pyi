@@ -28,9 +28,6 @@ from .cp.estimate import CPEstimate as CPEstimate
 from .cp.estimate import RankEstimates as RankEstimates
 from .cp.estimate import cp_estimate as cp_estimate
 from .cp.estimate import numerical_rank_estimates as numerical_rank_estimates
-from .effort import Effort as Effort
-from .effort import Limit as Limit
-from .effort import Limits as Limits
 from .factors import Factors as Factors
 from .factors import FactorsLike as FactorsLike
 from .factors import verify_decomposition as verify_decomposition
@@ -43,7 +40,10 @@ from .method import FindInEntries as FindInEntries
 from .method import Goal as Goal
 from .method import Method as Method
 from .method import Problem as Problem
-from .number_field import Field as Field
+from .options import Effort as Effort
+from .options import Field as Field
+from .options import Limit as Limit
+from .options import Limits as Limits
 from .reductions.singleton_slices import Peeled as Peeled
 from .reductions.subtensor import Core as Core
 from .reductions.subtensor import Finding as Finding

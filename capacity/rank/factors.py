@@ -30,7 +30,7 @@ from capacity.optional import needed_by
 from capacity.rank.coefficients import AlgebraicNumber, GaussianRational
 from capacity.rank.conventions import of_transposed, sides_of_product, transposed_product
 from capacity.rank.given import FactsOrTensor, given_of
-from capacity.rank.number_field import Field
+from capacity.rank.options import Field
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.checker import Verdict, verify

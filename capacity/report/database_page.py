@@ -20,7 +20,7 @@ from capacity.embedding.results.result import Dimension
 from capacity.embedding.results.serialization import dimension_to_dict
 from capacity.progress import Progress
 from capacity.rank.analysis import RankAnalysis
-from capacity.rank.effort import Effort
+from capacity.rank.options import Effort
 from capacity.report.drawing.bound_marks import bound_marks
 from capacity.report.holding import holding_layer, smallest_embedding
 from capacity.report.rendering import Cell, Column, Table, cell, rendered, sentence, table

@@ -1,8 +1,8 @@
-from .activations.ablation import ablated as ablated
 from .activations.capturing import capture as capture
 from .activations.capturing import capture_layers as capture_layers
 from .activations.models.families import Part as Part
 from .activations.models.pretrained import load_pretrained as load_pretrained
+from .activations.patching import ablated as ablated
 from .activations.patching import patched as patched
 from .activations.records.cache import ActivationCache as ActivationCache
 from .activations.records.cache import LayerActivations as LayerActivations

@@ -7,7 +7,7 @@ import pytest
 
 from capacity import verify
 from capacity.rank import effective_rank_interval, rank_interval
-from capacity.rank.effort import BUDGETS
+from capacity.rank.options import BUDGETS
 from capacity.rank.search import groupings as module
 from capacity.rank.search.groupings import MOST, groupings
 from capacity.rank.upper.spanning_tree import spanning_tree_work

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.rank.effort import BUDGETS
 from capacity.rank.method import Goal, Problem
+from capacity.rank.options import BUDGETS
 from capacity.rank.upper.spanning_tree import spanning_tree, spanning_tree_terms, spanning_trees
 from tests.tiers import examples
 

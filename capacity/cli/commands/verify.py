@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.help import ANALYSIS, READING
-from capacity.cli.output import Cited, Json, MultiOption, print_json
+from capacity.cli.output import ANALYSIS, READING, Cited, Json, MultiOption, print_json
 from capacity.cli.schemes import check_scheme, in_words, is_scheme
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.sources.files import FilesOrTensor, one_or_several

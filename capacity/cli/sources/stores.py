@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.checks import megabytes
-from capacity.cli.help import COUNTING
-from capacity.cli.output import print_json
+from capacity.cli.output import COUNTING, print_json
 from capacity.cli.selecting import Chosen
-from capacity.cli.sources.endpoints import Address, count_address, graph_json, refuse_timeout
-from capacity.cli.sources.files import Given, each, in_words, require_alone
+from capacity.cli.sources.files import (
+    Address,
+    Given,
+    count_address,
+    each,
+    graph_json,
+    in_words,
+    refuse_timeout,
+    require_alone,
+)
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar
 from capacity.visible import visible

@@ -22,9 +22,8 @@ import numpy as np
 
 from capacity.exact.types import Indices, Term, vector
 from capacity.rank.bounds import Bounds
-from capacity.rank.effort import Budget
 from capacity.rank.method import Component, Goal, Method, Problem, holds, value_of
-from capacity.rank.number_field import Field
+from capacity.rank.options import Budget, Field
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.scheduler import AS_A_WHOLE, TOO_LARGE, Place

@@ -18,10 +18,9 @@ import numpy as np
 from capacity.errors import MemoryBudgetError
 from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.bounds import Bounds
-from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
 from capacity.rank.method import Component, Goal, Method, Problem, holds, value_of
-from capacity.rank.number_field import Field
+from capacity.rank.options import Budget, Field
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part, relocated, restricted
 from capacity.rank.search.scheduler import NOT_DENSE, TOO_LARGE, TOO_MANY, Place

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
-from capacity.transformer.activations.following.layer_count import require_attending
-from capacity.transformer.activations.following.modules import product_of
+from capacity.transformer.activations.following.modules import product_of, require_attending
 from capacity.transformer.activations.following.recorder import Heads, Recorder
 from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.models.families import Part, body_of

@@ -1,9 +1,21 @@
-"""Work budgets of the search efforts, counted in steps so that a machine's speed plays no part."""
+"""The question of a bound: its field of numbers, and its budget of work.
+
+Work is counted in steps, so that a machine's speed plays no part. The command line loads this
+module before all else.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
+
+Field: TypeAlias = Literal["Q", "R", "C"]
+FIELDS: dict[Field, str] = {
+    "Q": "the rational numbers",
+    "R": "the real numbers",
+    "C": "the complex numbers",
+}
+
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 # the fields of `Limits` that count attempts

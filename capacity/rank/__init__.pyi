@@ -48,13 +48,13 @@ from .reductions.singleton_slices import Peeled as Peeled
 from .reductions.subtensor import Core as Core
 from .reductions.subtensor import Finding as Finding
 from .reductions.subtensor import concise_core as concise_core
+from .schemes.files import read_decomposition as read_decomposition
+from .schemes.files import write_decomposition as write_decomposition
+from .schemes.format import Matrices as Matrices
 from .schemes.format import SchemeFile as SchemeFile
 from .schemes.format import SchemeFormat as SchemeFormat
 from .schemes.format import register_scheme_format as register_scheme_format
 from .schemes.format import unregister_scheme_format as unregister_scheme_format
-from .schemes.layout import Matrices as Matrices
-from .schemes.reading import read_decomposition as read_decomposition
-from .schemes.writing import write_decomposition as write_decomposition
 from .search.methods import METHODS as METHODS
 from .search.methods import register_method as register_method
 from .search.methods import unregister_method as unregister_method

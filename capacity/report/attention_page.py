@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
-from capacity.report.drawing.attention_pictures import Head, Patterns, pictures
-from capacity.report.drawing.colours import hexadecimal, signed
+from capacity.report.drawing.pictures import Head, Patterns, hexadecimal, pictures, signed
 from capacity.report.rendering import Cell, Column, Table, rendered, table
 
 if TYPE_CHECKING:

@@ -29,6 +29,9 @@ from .encoder.training import ClassifierTraining as ClassifierTraining
 from .encoder.training import Labelled as Labelled
 from .encoder.training import train_classifier as train_classifier
 from .encoder.vocabulary import Vocabulary as Vocabulary
+from .head_patterns import ScoredRows as ScoredRows
+from .head_patterns import attention_rollout as attention_rollout
+from .head_patterns import head_scores as head_scores
 from .identifiability.logit_rank import minimum_logit_rank as minimum_logit_rank
 from .identifiability.logit_rank import p4_defect as p4_defect
 from .identifiability.logit_rank import p4_excess as p4_excess
@@ -40,9 +43,6 @@ from .identifiability.witness import Witness as Witness
 from .identifiability.witness import alternative_attention as alternative_attention
 from .identifiability.witness import find_witness as find_witness
 from .identifiability.witness import query_key_weights as query_key_weights
-from .patterns.kinds_of_heads import ScoredRows as ScoredRows
-from .patterns.kinds_of_heads import head_scores as head_scores
-from .patterns.rollout import attention_rollout as attention_rollout
 from .residual.additive_decomposition import AdditiveDecomposition as AdditiveDecomposition
 from .residual.additive_decomposition import LayerTerms as LayerTerms
 from .residual.additive_decomposition import constant_rank_bound as constant_rank_bound

@@ -15,8 +15,7 @@ import torch
 from capacity.errors import InvalidArgumentError
 from capacity.report import attention_report
 from capacity.report.drawing import attention_pictures
-from capacity.report.drawing.attention_pictures import averaged, png_address
-from capacity.report.drawing.colours import signed
+from capacity.report.drawing.pictures import averaged, png_address, signed
 from capacity.transformer import (
     attention_table,
     capture,

@@ -20,7 +20,7 @@ from capacity.cli.output import (
     print_json,
     seed_option,
 )
-from capacity.cli.rank_result import bounds_json, print_result, sizes_json
+from capacity.cli.results import bounds_json, print_result, sizes_json
 from capacity.cli.schemes import start_of
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.sources.files import FilesTensorOrEndpoint, Timeout, one_or_several

@@ -52,7 +52,7 @@ def check_scheme(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any
     DecompositionFormatError
         If it can't be read.
     """
-    from capacity.rank.factors import verify_decomposition
+    from capacity.rank.decompositions import verify_decomposition
     from capacity.rank.schemes.files import read_scheme
 
     if not isinstance(of, SparseTensor):

@@ -28,9 +28,9 @@ from .cp.estimate import CPEstimate as CPEstimate
 from .cp.estimate import RankEstimates as RankEstimates
 from .cp.estimate import cp_estimate as cp_estimate
 from .cp.estimate import numerical_rank_estimates as numerical_rank_estimates
+from .decompositions import verify_decomposition as verify_decomposition
 from .factors import Factors as Factors
 from .factors import FactorsLike as FactorsLike
-from .factors import verify_decomposition as verify_decomposition
 from .given import FactsOrTensor as FactsOrTensor
 from .interval import RankInterval as RankInterval
 from .method import Component as Component

@@ -22,7 +22,8 @@ from capacity.checks import Seed, integer_seed, require_choice, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
-from capacity.rank.factors import FactorsLike, start_argument
+from capacity.rank.decompositions import start_argument
+from capacity.rank.factors import FactorsLike
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.interval import RankInterval
 from capacity.rank.method import Method

@@ -69,7 +69,7 @@ def attention_report(
     """
     require_packages("A report of a model", LAYERS, "layers")
     from capacity.transformer.effective.attention import effective_attention, effective_share
-    from capacity.transformer.identifiability.nullity import identifiability_table
+    from capacity.transformer.table import identifiability_table
 
     n = captured.layers[0].pattern.shape[-1]
     if len(captured.mask) != 1 or not bool(captured.key_mask.all()) or len(tokens) != n:

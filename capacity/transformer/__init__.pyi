@@ -36,7 +36,6 @@ from .identifiability.logit_rank import minimum_logit_rank as minimum_logit_rank
 from .identifiability.logit_rank import p4_defect as p4_defect
 from .identifiability.logit_rank import p4_excess as p4_excess
 from .identifiability.nullity import ValueRanks as ValueRanks
-from .identifiability.nullity import identifiability_table as identifiability_table
 from .identifiability.nullity import unique_rows as unique_rows
 from .identifiability.nullity import value_ranks as value_ranks
 from .identifiability.witness import Witness as Witness
@@ -59,3 +58,4 @@ from .residual.logit_shares import logit_attribution as logit_attribution
 from .residual.partial_sums import output_head as output_head
 from .residual.partial_sums import partial_sum_accuracy as partial_sum_accuracy
 from .table import attention_table as attention_table
+from .table import identifiability_table as identifiability_table

@@ -21,15 +21,9 @@ from capacity.cli.output import (
     write_table,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.cli.sources.counted import print_description
 from capacity.cli.sources.files import FilesOrEndpoint, Timeout, one_or_several
-from capacity.cli.sources.stores import (
-    Dask,
-    MemoryLimit,
-    OutOfCore,
-    Views,
-    counts_of,
-    print_description,
-)
+from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of
 from capacity.database.describing.rows import Sorting
 from capacity.errors import InvalidArgumentError
 from capacity.optional import require_packages

@@ -23,9 +23,10 @@ from capacity.cli.output import (
 from capacity.cli.results import bounds_json, print_result, sizes_json
 from capacity.cli.schemes import start_of
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
+from capacity.cli.sources.counted import print_rank
 from capacity.cli.sources.files import FilesTensorOrEndpoint, Timeout, one_or_several
 from capacity.cli.sources.input import FactsOrTensorFormat, read_input
-from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_rank
+from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.options import Effort, Field

@@ -29,11 +29,11 @@ from capacity.transformer.activations.records.cache import (
     Written,
     written_by_heads,
 )
-from capacity.transformer.activations.records.validation import (
-    check_written,
+from capacity.transformer.activations.records.tokens import (
     checked_tokens,
     require_affordable_attention,
 )
+from capacity.transformer.activations.records.validation import check_written
 
 
 class Decoder(nn.Module):

@@ -27,7 +27,7 @@ from capacity.checks import nearest, shown
 from capacity.display import briefly_shown
 from capacity.errors import DecompositionFormatError, InvalidArgumentError
 from capacity.rank.coefficients import GaussianRational
-from capacity.rank.conventions import of_transposed
+from capacity.rank.decompositions import of_transposed
 from capacity.reading_limits import Limits
 from capacity.tensor.sparse import SparseTensor
 

@@ -17,13 +17,13 @@ from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.models.families import Part, body_of
 from capacity.transformer.activations.models.inputs import checked_inputs, mask_of
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.tokens import require_affordable_attention
 from capacity.transformer.activations.records.validation import (
     Check,
     check_heads,
     check_output,
     is_softmax,
     random_vector,
-    require_affordable_attention,
 )
 from capacity.transformer.activations.untouched import (
     generator_of,

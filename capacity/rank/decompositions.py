@@ -143,7 +143,7 @@ def verify_decomposition(of: FactsOrTensor, factors: FactorsLike) -> Verdict:
 
 
 def start_argument(
-    of: Database | SparseTensor, factors: object
+    facts: Database | SparseTensor, factors: object
 ) -> Decomposition | ComplexDecomposition:
     """Return the decomposition that a search starts from, or that bounds the rank over C.
 
@@ -155,9 +155,9 @@ def start_argument(
     MemoryBudgetError
         If the check takes more memory or time than `CheckBudget` allows.
     """
-    matrices = _checked(factors, tensor_of(of).shape)
+    matrices = _checked(factors, tensor_of(facts).shape)
     argument = _argument(matrices)
-    verdict = _checked_argument(of, argument)
+    verdict = _checked_argument(facts, argument)
     if not verdict.proved or isinstance(argument, AlgebraicDecomposition):
         why = verdict.reason or "it has irrational numbers"
         raise InvalidArgumentError(
@@ -167,18 +167,18 @@ def start_argument(
     return argument
 
 
-def _verdict(of: Database | SparseTensor, matrices: list[NDArray[Any]]) -> Verdict:
+def _verdict(facts: Database | SparseTensor, matrices: list[NDArray[Any]]) -> Verdict:
     """Check a decomposition by exact numbers."""
-    return _checked_argument(of, _argument(matrices))
+    return _checked_argument(facts, _argument(matrices))
 
 
-def _checked_argument(of: Database | SparseTensor, argument: Argument) -> Verdict:
+def _checked_argument(facts: Database | SparseTensor, argument: Argument) -> Verdict:
     arguments = (argument,) if argument.value else ()
     field: Field = "C" if isinstance(argument, ComplexDecomposition) else "R"
     certificate = Certificate(
-        "rank", "upper", argument.value, "", arguments, *name_of(of), field=field
+        "rank", "upper", argument.value, "", arguments, *name_of(facts), field=field
     )
-    return verify(certificate, of)
+    return verify(certificate, facts)
 
 
 def _argument(
@@ -202,13 +202,15 @@ def _argument(
     columns = list(zip(*by_mode, strict=True))
     if is_complex:
         return ComplexDecomposition(
-            tuple(tuple((i, tuple(map(_pair, x))) for i, x in one) for one in columns)
+            tuple(tuple((i, tuple(map(_pair, x))) for i, x in entries) for entries in columns)
         )
     if fields:
         ((f, lo, hi),) = fields
-        terms = tuple(tuple((i, tuple(map(_polynomial, x))) for i, x in one) for one in columns)
+        terms = tuple(
+            tuple((i, tuple(map(_polynomial, x))) for i, x in entries) for entries in columns
+        )
         return AlgebraicDecomposition(f, lo, hi, terms)
-    return Decomposition(tuple(tuple(vector(i, x) for i, x in one) for one in columns))
+    return Decomposition(tuple(tuple(vector(i, x) for i, x in entries) for entries in columns))
 
 
 def _checked(factors: object, shape: tuple[int, ...]) -> list[NDArray[np.object_]]:
@@ -221,17 +223,17 @@ def _checked(factors: object, shape: tuple[int, ...]) -> list[NDArray[np.object_
         raise InvalidArgumentError(
             f"`factors` must have a matrix for each of {len(shape)} modes; got {shown(factors)}."
         )
-    matrices = [np.array(of, dtype=object) for of in given]
+    matrices = [np.array(matrix, dtype=object) for matrix in given]
     if weights is not None and matrices[0].ndim == 2:
         matrices[0] = matrices[0] * np.array(weights, dtype=object)
-    sizes = [of.shape for of in matrices]
+    sizes = [matrix.shape for matrix in matrices]
     wanted = [(n, *sizes[0][1:2]) for n in shape]
     if sizes != wanted or len(sizes[0]) != 2:
         raise InvalidArgumentError(
             f"`factors` must be matrices with {shape} rows and the same number of columns; got "
             f"shapes {sizes}."
         )
-    return [_exact_matrix(of) for of in matrices]
+    return [_exact_matrix(matrix) for matrix in matrices]
 
 
 def _exact_matrix(given: NDArray[Any]) -> NDArray[Any]:

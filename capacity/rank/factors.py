@@ -71,14 +71,14 @@ class Factors:
     @property
     def is_complex(self) -> bool:
         """True if a coefficient isn't real, so that the decomposition is one over C alone."""
-        return any(isinstance(x, GaussianRational) for of in self.matrices
-                   if of.dtype == object for x in of.ravel().tolist())  # fmt: skip
+        return any(isinstance(x, GaussianRational) for matrix in self.matrices
+                   if matrix.dtype == object for x in matrix.ravel().tolist())  # fmt: skip
 
     def to_floats(self) -> list[NDArray[np.float64]] | list[NDArray[np.complex128]]:
         """Return the matrices rounded to float64, or to complex128 if a coefficient isn't real."""
         if self.is_complex:
-            return [of.astype(np.complex128) for of in self.matrices]
-        return [of.astype(np.float64) for of in self.matrices]
+            return [matrix.astype(np.complex128) for matrix in self.matrices]
+        return [matrix.astype(np.float64) for matrix in self.matrices]
 
     def to_tensorly(self) -> CPTensor:
         """Return the decomposition as a tensorly CPTensor of floats, whose weights are 1.
@@ -94,7 +94,7 @@ class Factors:
         return CPTensor((np.ones(self.rank), self.to_floats()))
 
     def _repr_html_(self) -> str:
-        shape = " x ".join(str(len(of)) for of in self.matrices)
+        shape = " x ".join(str(len(matrix)) for matrix in self.matrices)
         return table("Factors", [("simple tensors", self.rank), ("shape of the tensor", shape)])
 
 
@@ -125,11 +125,13 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
         if isinstance(argument, Boxes):
             terms = _of_boxes(argument, tensor)
         elif isinstance(argument, Decomposition):
-            terms = [[dict(zip(*of, strict=True)) for of in term] for term in argument.terms]
+            terms = [
+                [dict(zip(*column, strict=True)) for column in term] for term in argument.terms
+            ]
         elif isinstance(argument, AlgebraicDecomposition):
-            terms = [[_numbers(argument, of) for of in term] for term in argument.terms]
+            terms = [[_numbers(argument, column) for column in term] for term in argument.terms]
         elif isinstance(argument, ComplexDecomposition):
-            terms = [[_complex_numbers(of) for of in term] for term in argument.terms]
+            terms = [[_complex_numbers(column) for column in term] for term in argument.terms]
         else:
             raise InvalidArgumentError(
                 f"The upper end must rest on explicit terms; it rests on an argument of the kind "
@@ -137,8 +139,8 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
                 "again with a higher `effort`, or with `methods` that leave that kind out."
             )
         for term in terms:
-            for mode, of in enumerate(term):
-                columns[mode].append(of)
+            for mode, column in enumerate(term):
+                columns[mode].append(column)
     size = 8 * sum(tensor.shape) * len(columns[0])
     if size > MOST_BYTES:
         raise MemoryBudgetError(
@@ -153,18 +155,20 @@ def _of_boxes(argument: Boxes, tensor: SparseTensor) -> list[list[Column]]:
     """Simple tensors of boxes: indicators, of which the last is multiplied by the box's entry."""
     order = np.argsort(argument.box, kind="stable")
     order = order[np.searchsorted(argument.box[order], 0) :]
-    found: list[list[Column]] = []
+    terms: list[list[Column]] = []
     for rows in np.split(order, np.flatnonzero(np.diff(argument.box[order])) + 1):
         if len(rows):
-            *others, last = (np.unique(of).tolist() for of in tensor.indices[rows].T)
+            *others, last = (np.unique(indices).tolist() for indices in tensor.indices[rows].T)
             value = int(tensor.values[rows[0]])
-            found.append([*(dict.fromkeys(of, 1) for of in others), dict.fromkeys(last, value)])
-    return found
+            terms.append(
+                [*(dict.fromkeys(indices, 1) for indices in others), dict.fromkeys(last, value)]
+            )
+    return terms
 
 
-def _numbers(argument: AlgebraicDecomposition, of: Any) -> Column:
+def _numbers(argument: AlgebraicDecomposition, column: Any) -> Column:
     """Entries of a vector over a number field; rational numbers are fractions."""
-    indices, values = of
+    indices, values = column
     return {
         i: AlgebraicNumber(argument.f, argument.lo, argument.hi, x) if any(x[1:]) else x[0]
         for i, x in zip(indices, values, strict=True)
@@ -172,9 +176,9 @@ def _numbers(argument: AlgebraicDecomposition, of: Any) -> Column:
     }
 
 
-def _complex_numbers(of: Any) -> Column:
+def _complex_numbers(column: Any) -> Column:
     """Entries of a vector of complex numbers; real numbers are fractions."""
-    indices, values = of
+    indices, values = column
     return {
         i: GaussianRational(x[0], x[1]) if len(x) > 1 and x[1] else x[0]
         for i, x in zip(indices, values, strict=True)
@@ -184,10 +188,12 @@ def _complex_numbers(of: Any) -> Column:
 
 def _matrix(n: int, columns: list[Column]) -> NDArray[Any]:
     """Matrix of some columns, of int64 if all entries are such integers."""
-    whole = all(_is_integer(x) and abs(int(x)) < 2**63 for of in columns for x in of.values())
+    whole = all(
+        _is_integer(x) and abs(int(x)) < 2**63 for column in columns for x in column.values()
+    )
     matrix = np.zeros((n, len(columns)), np.int64 if whole else object)
-    for r, of in enumerate(columns):
-        for i, x in of.items():
+    for r, column in enumerate(columns):
+        for i, x in column.items():
             matrix[i, r] = int(x) if _is_integer(x) else x
     return matrix
 

@@ -49,7 +49,7 @@ def classes_of_pairs(tensor: Indices) -> list[tuple[list[Indices | None], int]]:
     # csgraph takes longer to import than small tensors need
     from scipy.sparse.csgraph import connected_components
 
-    found: list[tuple[list[Indices | None], int]] = []
+    classes: list[tuple[list[Indices | None], int]] = []
     for pair in combinations(range(3), 2):
         (third,) = {0, 1, 2} - {*pair}
         a, b = np.nonzero(tensor.any(axis=third))
@@ -58,8 +58,8 @@ def classes_of_pairs(tensor: Indices) -> list[tuple[list[Indices | None], int]]:
         count, labels = connected_components(graph, directed=False)
         mine: list[Indices | None] = [None] * 3
         mine[pair[0]], mine[pair[1]] = np.split(labels.astype(np.int64), [n])
-        found.append((mine, int(count)))
-    return found
+        classes.append((mine, int(count)))
+    return classes
 
 
 def halves(tensor: Indices) -> Iterator[tuple[tuple[Indices, ...], tuple[Indices, ...]]]:

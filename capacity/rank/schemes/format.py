@@ -61,41 +61,44 @@ def sides_of(sizes: Sequence[int]) -> tuple[int, int, int] | None:
 def by_columns(matrices: Iterable[NDArray[Any]]) -> Iterator[Matrices]:
     """Yield matrices whose columns are the terms, if they have the same number of columns."""
     given = tuple(matrices)
-    if all(of.ndim == 2 for of in given) and len({of.shape[1] for of in given}) == 1:
+    if (
+        all(matrix.ndim == 2 for matrix in given)
+        and len({matrix.shape[1] for matrix in given}) == 1
+    ):
         yield given
 
 
 def by_rows(matrices: Iterable[NDArray[Any]]) -> Iterator[Matrices]:
     """Yield matrices whose rows are the terms, if they have the same number of rows."""
-    return by_columns([of.T for of in matrices])
+    return by_columns([matrix.T for matrix in matrices])
 
 
-def settled(readings: Sequence[Matrices], of: SparseTensor | None) -> tuple[Matrices, bool]:
+def settled(readings: Sequence[Matrices], tensor: SparseTensor | None) -> tuple[Matrices, bool]:
     """Return the reading that adds up to the tensor, and whether its C was transposed.
 
     Parameters
     ----------
     readings : sequence of Matrices
         At least one; the first is taken where none adds up.
-    of : SparseTensor or None
+    tensor : SparseTensor or None
         The tensor; by default the product of matrices of these sizes.
     """
     for matrices in readings:
-        if _adds_up(matrices, of):
+        if _adds_up(matrices, tensor):
             return matrices, False
     for matrices in readings:
-        if (sides := sides_of([len(one) for one in matrices])) is not None:
+        if (sides := sides_of([len(matrix) for matrix in matrices])) is not None:
             n, _, p = sides
             turned = (*matrices[:2], of_transposed(matrices[2], (n, p)))
-            if _adds_up(turned, of):
+            if _adds_up(turned, tensor):
                 return turned, True
     return readings[0], False
 
 
-def _adds_up(matrices: Matrices, of: SparseTensor | None) -> bool:
+def _adds_up(matrices: Matrices, tensor: SparseTensor | None) -> bool:
     sizes = [len(one) for one in matrices]
     sides = sides_of(sizes)
-    if (sides is None) if of is None else list(of.shape) != sizes:
+    if (sides is None) if tensor is None else list(tensor.shape) != sizes:
         return False
     rng = np.random.default_rng(0)
     points = [rng.integers(0, _PRIME, size) for size in sizes]
@@ -105,17 +108,17 @@ def _adds_up(matrices: Matrices, of: SparseTensor | None) -> bool:
         if residues is None:
             return False
         terms = terms * ((residues * point[:, None] % _PRIME).sum(axis=0) % _PRIME) % _PRIME
-    return int(terms.sum() % _PRIME) == _value(points, sides, of)
+    return int(terms.sum() % _PRIME) == _value(points, sides, tensor)
 
 
 def _value(
-    points: list[NDArray[np.int64]], sides: tuple[int, int, int] | None, of: SparseTensor | None
+    points: list[NDArray[np.int64]], sides: tuple[int, int, int] | None, tensor: SparseTensor | None
 ) -> int:
     """Value of the tensor's form at a point for each mode."""
-    if of is not None:
-        total = of.values % _PRIME
+    if tensor is not None:
+        total = tensor.values % _PRIME
         for mode, point in enumerate(points):
-            total = total * point[of.indices[:, mode]] % _PRIME
+            total = total * point[tensor.indices[:, mode]] % _PRIME
         return int(total.sum() % _PRIME)
     n, m, p = sides or (0, 0, 0)
     a, b, c = points[0].reshape(n, m), points[1].reshape(m, p), points[2].reshape(n, p)

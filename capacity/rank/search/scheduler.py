@@ -93,7 +93,7 @@ class Ledger(Protocol):
         """Return True if the interval at a place is open."""
         ...
 
-    def take(self, place: Place, found: Finding, by: str) -> None:
+    def take(self, place: Place, arguments: Finding, by: str) -> None:
         """Keep arguments about the whole if they improve on the bounds so far."""
         ...
 

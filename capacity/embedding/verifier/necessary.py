@@ -1,4 +1,4 @@
-"""Necessary dimensions, and impossible ones, by facts: signs at some points, facts of one way.
+"""Bounds of a dimension counted again, and impossible ones: signs at points, facts of one way.
 
 The proofs are in `capacity.embedding.signs`: points on which rows show all patterns of signs, and
 matrices of signs with a small norm. Both are about strict signs, which every task but exact scores

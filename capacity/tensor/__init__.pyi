@@ -11,11 +11,6 @@ from .given_tensors import register_tensor_converter as register_tensor_converte
 from .given_tensors import unregister_tensor_converter as unregister_tensor_converter
 from .known import KNOWN_RANKS as KNOWN_RANKS
 from .known import KnownTensor as KnownTensor
-from .known import determinant as determinant
-from .known import dicke_state as dicke_state
-from .known import ghz_state as ghz_state
-from .known import permanent as permanent
-from .known import w_state as w_state
 from .names import named_tensor as named_tensor
 from .operations import direct_sum as direct_sum
 from .operations import from_factors as from_factors
@@ -43,3 +38,8 @@ from .theory.products import laderman_products as laderman_products
 from .theory.products import matrix_multiplication as matrix_multiplication
 from .theory.products import polynomial_product as polynomial_product
 from .theory.products import structured_product as structured_product
+from .theory.states import determinant as determinant
+from .theory.states import dicke_state as dicke_state
+from .theory.states import ghz_state as ghz_state
+from .theory.states import permanent as permanent
+from .theory.states import w_state as w_state

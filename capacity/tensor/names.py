@@ -9,13 +9,6 @@ from functools import partial
 
 from capacity.checks import nearest, shown
 from capacity.errors import CapacityError, InvalidArgumentError
-from capacity.tensor.known import (
-    determinant,
-    dicke_state,
-    ghz_state,
-    permanent,
-    w_state,
-)
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.theory.algebras import (
     FAMILIES,
@@ -39,6 +32,13 @@ from capacity.tensor.theory.products import (
     matrix_multiplication,
     polynomial_product,
     structured_product,
+)
+from capacity.tensor.theory.states import (
+    determinant,
+    dicke_state,
+    ghz_state,
+    permanent,
+    w_state,
 )
 
 # `--help` says what follows the colon; numbers are short, so that none takes long to read

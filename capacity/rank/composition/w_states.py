@@ -42,9 +42,9 @@ from capacity.rank.reductions.relabelling import relabelling
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.tensor.dense import from_dense
-from capacity.tensor.known import w_state
 from capacity.tensor.operations import kronecker
 from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.theory.states import w_state
 
 # the points, and the odd function w of them
 WEIGHTS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from capacity.cli.selecting import _OPTIONS
+from capacity.cli.selection_options import OPTIONS
 from capacity.database import from_sparql, load, parse_rdf, read_rdf, read_table
 from capacity.database.io.files.formats import FORMATS
 from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
@@ -75,7 +75,7 @@ def test_each_registered_format_stands_in_the_table() -> None:
 
 def test_each_limit_of_a_file_is_an_option_of_the_commands() -> None:
     limits = {n for n in inspect.signature(load).parameters if n.startswith("max_")}
-    assert limits <= {option.keyword for option in _OPTIONS}
+    assert limits <= {option.keyword for option in OPTIONS}
     for flag in ("file-bytes", "growth", "rows", "cells", "term-bytes"):
         assert f"`--max-{flag}`" in PAGE
 

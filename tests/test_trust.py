@@ -87,17 +87,11 @@ def test_the_page_names_every_module_that_a_check_of_a_dimension_loads() -> None
     assert_tables_have(mine, DIMENSIONS)
     # of the rank, its verifier and what counts exact ranks
     of_ranks = {n.removeprefix("capacity.rank.") for n in loaded if "capacity.rank." in n}
-    assert {name for name in of_ranks if not name.startswith("verifier")} == {
-        "effort",
-        "given",
-        "number_field",
-    }
+    assert {n for n in of_ranks if not n.startswith("verifier")} == {"given", "options"}
     exact = {n.removeprefix("capacity.exact.") for n in loaded if "capacity.exact." in n}
     assert exact == {"types", "ranks", "peeling", "elimination", "block_rank"}
     assert all(f"`{name}`" in DIMENSIONS for name in exact - {"types"})
-    assert all(
-        f"`capacity.rank.{name}`" in DIMENSIONS for name in ("effort", "given", "number_field")
-    )
+    assert all(f"`capacity.rank.{name}`" in DIMENSIONS for name in ("given", "options"))
 
 
 def test_every_test_and_record_that_the_page_names_is_there() -> None:

@@ -20,9 +20,8 @@ import pyoxigraph as ox
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.database.test_conformance import MISSES
-from tests.database.test_jsonld_features import FEATURES as FEATURES_READ
-from tests.database.test_jsonld_features import OTHER
+from tests.database.test_conformance import FEATURES as FEATURES_READ
+from tests.database.test_conformance import MISSES, OTHER
 from tests.test_corpus import WHY
 from tests.w3c import (
     REFUSAL,

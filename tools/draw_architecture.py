@@ -5,7 +5,7 @@
 An arrow leads from a room to one that it imports, also within functions; imports for type checkers
 alone don't count. Modules outside rooms are the box *foundations*. Arrows that
 others imply are omitted. The picture's file contains all edges as text, which
-tests/test_architecture.py compares with today's imports.
+tests/test_house.py compares with today's imports.
 """
 
 from __future__ import annotations

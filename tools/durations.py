@@ -42,7 +42,7 @@ def main(report: str) -> None:
         "wall_seconds": round(float(suite.get("time", 0))),
         "seconds_of_all": round(sum(taken.values())),
         "seconds": {name: round(s, 1) for name, s in longest if s >= LEAST},
-        # by which tests/test_durations.py sees that a record has grown old
+        # by which tests/test_house.py sees that a record has grown old
         "tests_of": dict(sorted(Counter(name.partition("::")[0] for name in taken).items())),
     }
     text = json.dumps(record, indent=1) + "\n"

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from capacity.rank import effective_rank_interval, rank_interval
-from capacity.rank.effort import EFFORTS, Effort
 from capacity.rank.interval import RankInterval
+from capacity.rank.options import EFFORTS, Effort
 from capacity.rank.verifier.checker import verify
 from capacity.tensor import KNOWN_RANKS as KNOWN_TENSORS
 from capacity.tensor import KnownTensor

@@ -99,9 +99,9 @@ def loop(path: Path) -> None:
 _COMPILING = """
 import sys
 from pathlib import Path
-from capacity.database.terms import arrow
+from capacity.database.terms import columns
 from capacity.database.io.files import pieces
-pieces.UNKEPT = pieces.KEPT = arrow.UNKEPT = arrow.KEPT = 0
+pieces.UNKEPT = pieces.KEPT = columns.UNKEPT = columns.KEPT = 0
 sys.path.insert(0, sys.argv[1])
 from headlines.loading import load
 load(Path(sys.argv[2]))

@@ -34,8 +34,8 @@ from capacity.cli.commands import (
     train,
     verify,
 )
-from capacity.cli.help import ASKED, FACTS, INSTALLATION, LAYERS, MODELS, PAGES, epilog
 from capacity.cli.messages import in_options, wrong_use
+from capacity.cli.output import ASKED, FACTS, INSTALLATION, LAYERS, MODELS, PAGES, epilog
 from capacity.cli.process import (
     INTERRUPTED,
     Output,

@@ -22,8 +22,8 @@ _NAMED = re.compile(rb'"format"\s*:\s*"')
 
 def is_scheme(path: Path) -> bool:
     """Return whether a file is a scheme, by its name, and of JSON by its keys."""
+    from capacity.rank.schemes.files import MOST_BYTES
     from capacity.rank.schemes.format import format_of
-    from capacity.rank.schemes.reading import MOST_BYTES
     from capacity.safe_files import read_file
 
     format = format_of(path.name)
@@ -52,8 +52,8 @@ def check_scheme(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any
     DecompositionFormatError
         If it can't be read.
     """
-    from capacity.rank.factors import verify_decomposition
-    from capacity.rank.schemes.reading import read_scheme
+    from capacity.rank.decompositions import verify_decomposition
+    from capacity.rank.schemes.files import read_scheme
 
     if not isinstance(of, SparseTensor):
         raise InvalidArgumentError(
@@ -95,7 +95,7 @@ def start_of(path: Path | None, of: Database | SparseTensor) -> Factors | None:
     """
     if path is None:
         return None
-    from capacity.rank.schemes.reading import read_decomposition
+    from capacity.rank.schemes.files import read_decomposition
     from capacity.rank.verifier.named import tensor_of
 
     return read_decomposition(os.fspath(path), tensor_of(of))

@@ -9,6 +9,7 @@ from .codes.lengths import DescriptionLength as DescriptionLength
 from .codes.lengths import PredicateCode as PredicateCode
 from .codes.lengths import description_length as description_length
 from .codes.lengths import object_entropy as object_entropy
+from .describing.rows import Sorting as Sorting
 from .facts import Database as Database
 from .given_facts import DatabaseLike as DatabaseLike
 from .given_facts import as_database as as_database
@@ -56,7 +57,6 @@ from .made.structured import structured_database as structured_database
 from .made.synthetic import random_database as random_database
 from .made.synthetic import uniform_database as uniform_database
 from .policy import MultiPolicy as MultiPolicy
-from .predicate_facts import Sorting as Sorting
 from .source import Source as Source
 from .terms.term import Term as Term
 from .terms.term import label as label

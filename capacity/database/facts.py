@@ -316,12 +316,12 @@ class Database(Columns):
         return at(self, key)
 
     def __or__(self, other: object) -> Database:
-        from capacity.database.required import require_database
+        from capacity.database.given_facts import require_database
 
         return union(self, require_database(other, "db | other"))
 
     def __and__(self, other: object) -> Database:
-        from capacity.database.required import require_database
+        from capacity.database.given_facts import require_database
 
         return intersection(self, require_database(other, "db & other"))
 

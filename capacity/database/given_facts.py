@@ -1,7 +1,8 @@
 """`as_database`: facts in whatever form they come, as a `Database`.
 
-Every function of facts takes what this takes. A form is a line in `CONVERTERS`, or one that another
-package registers; the function that makes the database is imported when such an object comes.
+Every function of facts takes what this takes, and calls `require_database` or `require_triples`. A
+form is a line in `CONVERTERS`, or one that another package registers; the function that makes the
+database is imported when such an object comes.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
 from capacity.checks import nearest, shown
 from capacity.converters import Converter, Converters, names_of
+from capacity.database.arity import not_triples
 from capacity.database.columns import Columns
 from capacity.database.policy import MultiPolicy, multi_valued_warning
 from capacity.errors import InvalidTypeError, warn_caller
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
+
 
 # what `as_database` takes, of which other libraries' classes have no name here
 DatabaseLike: TypeAlias = Union["Database", str, os.PathLike[str], Iterable[Any], Any]
@@ -39,7 +42,7 @@ CONVERTERS = Converters([
     Converter("array", ("numpy.ndarray", "torch.Tensor"), f"{_LIBRARIES}.arrays:from_array",
               options=_KEEP),
     Converter("table of Arrow", (), f"{_LIBRARIES}.arrow:from_arrow", "__arrow_c_stream__", _KEEP),
-    Converter("rows", (), "capacity.database.io.rows:from_rows", "__iter__", _KEEP),
+    Converter("rows", (), "capacity.database.io.readers:from_rows", "__iter__", _KEEP),
 ])  # fmt: skip
 # what would be taken for rows or a file, and is neither
 _REFUSED = {
@@ -218,3 +221,44 @@ def unregister_database_converter(name: str) -> Converter:
     True
     """
     return CONVERTERS.unregister(name)
+
+
+def require_database(value: object, call: str) -> Database:
+    """Return facts as a database, and refuse any other value with the call that makes one of it.
+
+    Parameters
+    ----------
+    value : object
+        What `capacity.database.as_database` takes.
+    call : str
+        The function with its arguments, for the message.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it is something else.
+    """
+    return facts_given(value, call)
+
+
+def require_triples(value: object, call: str) -> Database:
+    """Return triples as a database, and refuse facts of another arity and any other value.
+
+    Parameters
+    ----------
+    value : object
+        What `capacity.database.as_database` takes.
+    call : str
+        The function with its arguments, for the message.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it is something else.
+    InvalidArgumentError
+        If its facts have another arity than 3.
+    """
+    db = facts_given(value, call)
+    if db.arity != 3:
+        raise not_triples(call, db.arity)
+    return db

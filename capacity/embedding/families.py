@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from capacity.checks import Seed, integer_seed, require_choice
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.embedding.estimate import estimate
 from capacity.embedding.model import Model, Reason, Side
 from capacity.embedding.models import MODELS, models_of
@@ -19,7 +18,7 @@ from capacity.embedding.verifier.scores import is_witness
 from capacity.errors import InvalidArgumentError
 from capacity.progress import Progress
 from capacity.rank import Effort
-from capacity.rank.effort import BUDGETS
+from capacity.rank.options import BUDGETS
 
 # scores of queries and objects that a witness may have, its steps of training, and the starts of
 # each dimension where there are few scores

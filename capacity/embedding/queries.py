@@ -12,8 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.exact.types import Indices

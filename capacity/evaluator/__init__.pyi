@@ -4,10 +4,10 @@ from .accuracy import Threshold as Threshold
 from .accuracy import accuracy_of_logits as accuracy_of_logits
 from .accuracy import evaluate as evaluate
 from .accuracy import fact_table as fact_table
+from .accuracy import margins as margins
 from .accuracy import memorises as memorises
 from .accuracy import pair_logits as pair_logits
-from .all_pairs import logit_blocks as logit_blocks
-from .all_pairs import logit_tensor as logit_tensor
+from .accuracy import smallest_scale as smallest_scale
 from .assertions import Among as Among
 from .assertions import CompletionArtefacts as CompletionArtefacts
 from .assertions import completion_artefacts as completion_artefacts
@@ -52,10 +52,10 @@ from .laws.size_law import fit_size_law as fit_size_law
 from .laws.size_law import held_size as held_size
 from .logit_terms import LayerTerms as LayerTerms
 from .logit_terms import layer_terms as layer_terms
+from .logit_terms import logit_blocks as logit_blocks
+from .logit_terms import logit_tensor as logit_tensor
 from .logit_terms import term_accuracy as term_accuracy
 from .nonsense import NonsenseAnswers as NonsenseAnswers
 from .nonsense import nonsense_answers as nonsense_answers
 from .nonsense import nonsense_pairs as nonsense_pairs
 from .nonsense import with_unknown as with_unknown
-from .scale import margins as margins
-from .scale import smallest_scale as smallest_scale

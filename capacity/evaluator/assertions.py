@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from capacity.checks import require_choice, shown
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.nonsense import nonsense_pairs

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from capacity.checks import Seed, generator
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.database.terms.term import label
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError

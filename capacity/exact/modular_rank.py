@@ -11,12 +11,12 @@ from pathlib import Path
 import flint
 import numpy as np
 
-from capacity.exact.compilation import pays_to_compile
 from capacity.exact.types import Indices
+from capacity.kept_code import pays_to_compile
 
 # sums of products of two residues fit 64 bits
 PRIME = 2**31 - 1
-# steps of `capacity.exact.compilation` for an entry that flint reads and eliminates
+# steps of `capacity.kept_code` for an entry that flint reads and eliminates
 ENTRY = 3
 # with which all of its module is compiled
 _KERNEL = (Path(__file__).with_name("compiled_rank.py"), "row_rank")

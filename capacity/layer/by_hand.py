@@ -51,8 +51,7 @@ import torch
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.config import LayerConfig, query_key_config

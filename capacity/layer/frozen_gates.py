@@ -75,8 +75,7 @@ from scipy.special import betainc, gammaln
 
 from capacity.checks import Seed, generator, require_affordable, require_integer, shown
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
 

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from capacity.checks import Seed, generator, shown
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.engines.engine import Engine, RunMany, Workload, loaded
 from capacity.layer.engines.registry import Compute

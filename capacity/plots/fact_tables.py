@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.optional import require_packages
 from capacity.plots.matrices import NAME, plain, short

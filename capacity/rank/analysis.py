@@ -22,12 +22,12 @@ from capacity.checks import Seed, integer_seed, require_choice, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
-from capacity.rank.effort import BUDGETS, Effort
-from capacity.rank.factors import FactorsLike, start_argument
+from capacity.rank.decompositions import start_argument
+from capacity.rank.factors import FactorsLike
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.interval import RankInterval
 from capacity.rank.method import Method
-from capacity.rank.number_field import FIELDS, Field
+from capacity.rank.options import BUDGETS, FIELDS, Effort, Field
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
 from capacity.rank.search.effective_ledger import EffectiveLedger

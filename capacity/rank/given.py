@@ -14,8 +14,7 @@ import numpy as np
 
 from capacity.database.columns import Columns
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_database
+from capacity.database.given_facts import DatabaseLike, require_database
 from capacity.errors import InvalidTypeError
 from capacity.tensor.files import READ
 from capacity.tensor.given_tensors import CONVERTERS, TensorLike, as_tensor

@@ -16,8 +16,8 @@ from capacity.checks import require_choice
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank.factors import Factors, factors_of
-from capacity.rank.number_field import FIELDS, Field
-from capacity.rank.search.unsearched import kept_over
+from capacity.rank.options import FIELDS, Field
+from capacity.rank.search.assembly import kept_over
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate, CertificatePair, Quantity
 from capacity.rank.verifier.kinds import cited_by

@@ -18,8 +18,7 @@ from capacity.checks import shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.exact.types import Indices, Mask, Term
-from capacity.rank.effort import Limit, Limits
-from capacity.rank.number_field import Field
+from capacity.rank.options import Field, Limit, Limits
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.reductions.subtensor import Core, Finding, concise_core
 from capacity.rank.reductions.unital_algebras import Algebra, algebras_of

@@ -12,8 +12,7 @@ import numpy as np
 from capacity.checks import shown
 from capacity.database.choosing.lookup import position
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.recall.labels import names_of

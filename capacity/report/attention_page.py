@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
-from capacity.report.drawing.attention_pictures import Head, Patterns, pictures
-from capacity.report.drawing.colours import hexadecimal, signed
+from capacity.report.drawing.pictures import Head, Patterns, hexadecimal, pictures, signed
 from capacity.report.rendering import Cell, Column, Table, rendered, table
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def attention_report(
     """
     require_packages("A report of a model", LAYERS, "layers")
     from capacity.transformer.effective.attention import effective_attention, effective_share
-    from capacity.transformer.identifiability.nullity import identifiability_table
+    from capacity.transformer.table import identifiability_table
 
     n = captured.layers[0].pattern.shape[-1]
     if len(captured.mask) != 1 or not bool(captured.key_mask.all()) or len(tokens) != n:

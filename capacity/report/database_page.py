@@ -13,15 +13,14 @@ from capacity.checks import Seed, integer_seed
 from capacity.database.describing.advice import flags, named
 from capacity.database.describing.dataset import Description, describe
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.embedding.families import dimensions
 from capacity.embedding.results.page import reason_in_words
 from capacity.embedding.results.result import Dimension
 from capacity.embedding.results.serialization import dimension_to_dict
 from capacity.progress import Progress
 from capacity.rank.analysis import RankAnalysis
-from capacity.rank.effort import Effort
+from capacity.rank.options import Effort
 from capacity.report.drawing.bound_marks import bound_marks
 from capacity.report.holding import holding_layer, smallest_embedding
 from capacity.report.rendering import Cell, Column, Table, cell, rendered, sentence, table

@@ -14,8 +14,8 @@ from capacity.evaluator.laws.grid import DATABASE_BIN, LAYER_BIN, accuracy_grid
 from capacity.evaluator.laws.law import CapacityFactor, capacity_factor, memorised_runs
 from capacity.evaluator.laws.size_law import LAYER_SIZES, fit_size_law
 from capacity.layer.recall import Threshold
-from capacity.report.drawing.colours import hexadecimal, sequential
 from capacity.report.drawing.line_charts import Chart, Dot, Point, Scale, chart
+from capacity.report.drawing.pictures import hexadecimal, sequential
 from capacity.report.rendering import Column, Table, table
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from capacity.evaluator.laws.grid import accuracy_grid
 from capacity.evaluator.laws.law import memorised_runs
 from capacity.layer.recall import check_threshold
 from capacity.optional import needed_by
-from capacity.report.drawing.colours import hexadecimal, sequential
-from capacity.report.drawing.grid_pictures import grid_pictures
+from capacity.report.drawing.pictures import grid_pictures, hexadecimal, sequential
 from capacity.report.rendering import Column, Table, rendered, sentence, table
 from capacity.report.sweep_numbers import (
     accuracy_curves,

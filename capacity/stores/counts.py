@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capacity.checks import cut
-from capacity.database.predicate_facts import PredicateFacts
+from capacity.database.describing.rows import PredicateFacts
 from capacity.database.terms.term import Term, display
 from capacity.database.terms.vocabularies import ANNOTATION_PROPERTIES, PREFIXES, is_schema
 from capacity.display import aligned, briefly_shown, percent

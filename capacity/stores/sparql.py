@@ -20,7 +20,7 @@ from itertools import combinations
 from capacity.checks import shown
 from capacity.database.io.sparql.client import Client
 from capacity.database.io.sparql.endpoints import endpoint_at
-from capacity.database.io.sparql.queries.parameters import written_term
+from capacity.database.io.sparql.query_parameters import written_term
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import DatabaseFormatError, InvalidArgumentError

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from capacity.database.facts import Database
-from capacity.database.required import require_triples
+from capacity.database.given_facts import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import SweepError
 from capacity.evaluator.accuracy import TAUS

@@ -17,7 +17,8 @@ from capacity.tensor.coordinates import BUDGET, LARGEST_ORDER
 from capacity.tensor.formats.archives import MATRIX_MARKET, ZIP, parse_archive, parse_mtx
 from capacity.tensor.formats.npy import MAGIC, npy_bytes, parse_npy
 from capacity.tensor.formats.pt import old_or_pickle
-from capacity.tensor.formats.tns import n_fields, parse_tns, says_shape, tns_text
+from capacity.tensor.formats.tns import parse_tns, tns_text
+from capacity.tensor.formats.tns_header import n_fields, says_shape
 from capacity.tensor.sparse import SparseTensor
 
 _DEFAULT = Limits()

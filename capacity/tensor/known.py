@@ -47,13 +47,15 @@ from capacity.tensor.operations import kronecker, outer
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.theory.algebras import (
     complex_numbers,
+    cyclic_group,
     group_algebra,
     polynomials_modulo,
+    product_group,
     quaternions,
+    symmetric_group,
     triangular_matrices,
     truncated_polynomials,
 )
-from capacity.tensor.theory.groups import cyclic_group, product_group, symmetric_group
 from capacity.tensor.theory.products import matrix_multiplication, polynomial_product
 from capacity.tensor.theory.states import determinant, ghz_state, permanent, w_state
 

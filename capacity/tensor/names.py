@@ -11,21 +11,21 @@ from capacity.checks import nearest, shown
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.theory.algebras import (
+    FAMILIES,
     complex_numbers,
+    cyclic_group,
+    dihedral_group,
+    exterior_algebra,
     group_algebra,
+    lie_algebra,
     polynomials_modulo,
+    product_group,
+    quaternion_group,
     quaternions,
+    symmetric_group,
     triangular_matrices,
     truncated_polynomials,
 )
-from capacity.tensor.theory.groups import (
-    cyclic_group,
-    dihedral_group,
-    product_group,
-    quaternion_group,
-    symmetric_group,
-)
-from capacity.tensor.theory.lie_algebras import FAMILIES, exterior_algebra, lie_algebra
 from capacity.tensor.theory.products import (
     STRUCTURES,
     laderman_products,

@@ -1,8 +1,8 @@
-from .activations.ablation import ablated as ablated
 from .activations.capturing import capture as capture
 from .activations.capturing import capture_layers as capture_layers
 from .activations.models.families import Part as Part
 from .activations.models.pretrained import load_pretrained as load_pretrained
+from .activations.patching import ablated as ablated
 from .activations.patching import patched as patched
 from .activations.records.cache import ActivationCache as ActivationCache
 from .activations.records.cache import LayerActivations as LayerActivations
@@ -29,11 +29,13 @@ from .encoder.training import ClassifierTraining as ClassifierTraining
 from .encoder.training import Labelled as Labelled
 from .encoder.training import train_classifier as train_classifier
 from .encoder.vocabulary import Vocabulary as Vocabulary
+from .head_patterns import ScoredRows as ScoredRows
+from .head_patterns import attention_rollout as attention_rollout
+from .head_patterns import head_scores as head_scores
 from .identifiability.logit_rank import minimum_logit_rank as minimum_logit_rank
 from .identifiability.logit_rank import p4_defect as p4_defect
 from .identifiability.logit_rank import p4_excess as p4_excess
 from .identifiability.nullity import ValueRanks as ValueRanks
-from .identifiability.nullity import identifiability_table as identifiability_table
 from .identifiability.nullity import unique_rows as unique_rows
 from .identifiability.nullity import value_ranks as value_ranks
 from .identifiability.witness import Witness as Witness
@@ -41,9 +43,6 @@ from .identifiability.witness import alternative_attention as alternative_attent
 from .identifiability.witness import alternative_keys as alternative_keys
 from .identifiability.witness import find_witness as find_witness
 from .identifiability.witness import query_key_weights as query_key_weights
-from .patterns.kinds_of_heads import ScoredRows as ScoredRows
-from .patterns.kinds_of_heads import head_scores as head_scores
-from .patterns.rollout import attention_rollout as attention_rollout
 from .residual.additive_decomposition import AdditiveDecomposition as AdditiveDecomposition
 from .residual.additive_decomposition import LayerTerms as LayerTerms
 from .residual.additive_decomposition import constant_rank_bound as constant_rank_bound
@@ -60,3 +59,4 @@ from .residual.logit_shares import logit_attribution as logit_attribution
 from .residual.partial_sums import output_head as output_head
 from .residual.partial_sums import partial_sum_accuracy as partial_sum_accuracy
 from .table import attention_table as attention_table
+from .table import identifiability_table as identifiability_table

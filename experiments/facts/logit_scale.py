@@ -5,7 +5,7 @@
 
 Every fourth of the paper's 3,947 pairs, from the same weights, by several recipes, none of which
 stops early. The smallest scale at tau is the least c with which c W_U tau-memorises
-(`capacity.evaluator.scale`); it needs no new training, and no rank depends on c.
+(`capacity.evaluator.accuracy`); it needs no new training, and no rank depends on c.
 """
 
 from __future__ import annotations

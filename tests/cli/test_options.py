@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from capacity.cli import app
-from capacity.cli.selecting import _OPTIONS
+from capacity.cli.selection_options import OPTIONS
 from tests.commands import run
 
 GROUP: Any = typer.main.get_command(app)
@@ -164,7 +164,7 @@ def test_every_command_prints_json() -> None:
     assert BY_NAME["--json"].keys() == GROUP.commands.keys()
 
 
-@pytest.mark.parametrize("flag", [one.flag for one in _OPTIONS] + ["format", "multi"])
+@pytest.mark.parametrize("flag", [one.flag for one in OPTIONS] + ["format", "multi"])
 def test_every_command_of_facts_reads_and_chooses_by_the_same_options(flag: str) -> None:
     assert set(BY_NAME[f"--{flag}"]) == set(OF_FACTS)
 

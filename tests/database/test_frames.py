@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,12 @@ import pytest
 
 from capacity import Database, load
 from capacity.database import from_arrow, from_pandas, read_table
-from capacity.errors import CapacityError, MultiValuedWarning
+from capacity.errors import (
+    CapacityError,
+    DatabaseFormatError,
+    MissingExtraError,
+    MultiValuedWarning,
+)
 
 PEOPLE = pd.DataFrame({"name": ["Ann", "Bob"], "born": [1980, None], "city": ["Rome", None]})
 # two facts about Ann, and none about Bob
@@ -202,3 +209,48 @@ def test_an_index_that_names_a_role_is_a_column() -> None:
                         columns=pd.Index(["subject", "predicate", "object"]))  # fmt: skip
     for index in ("subject", ["subject", "predicate"], ["predicate", "object"]):
         assert from_pandas(rows.set_index(index)) == from_pandas(rows)
+
+
+ROWS = [("Ada", "born in", "London"), ("Alan", "born", "1912")]
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "facts.xlsx"
+    path.write_bytes(b"PK")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"A workbook of Excel needs openpyxl.*`excel`"):
+        load(path)
+
+
+def test_what_is_no_workbook_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "facts.xlsx"
+    path.write_bytes(b"a,b,c")
+    with pytest.raises(DatabaseFormatError, match="no workbook of Excel"):
+        load(path)
+    with pytest.raises(DatabaseFormatError, match="no such file"):
+        load(tmp_path / "none.xlsx")
+    with pytest.raises(DatabaseFormatError, match="`graph` is an option of RDF"):
+        load(path, graph="default")
+
+
+def test_a_workbook_that_promises_too_much_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "facts.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", bytes(65 * 2**20))
+    with pytest.raises(DatabaseFormatError, match="would decompress to"):
+        load(path)
+
+
+def test_sheets_are_read_as_frames_are(tmp_path: Path) -> None:
+    long, wide = tmp_path / "long.xlsx", tmp_path / "wide.xlsx"
+    columns = pd.Index(["subject", "predicate", "object"])
+    pd.DataFrame(ROWS, columns=columns).to_excel(long, index=False)
+    assert load(long) == read_table(long) == Database.from_triples(ROWS)
+    people = pd.DataFrame({"name": ["Ann", "Bob"], "born": [1980, None], "in": ["a;b", None]})
+    people.to_excel(wide, index=False)
+    db = load(wide, table="wide", split=";", multi="keep")
+    assert db == Database.from_triples(
+        [("Ann", "born", "1980"), ("Ann", "in", "a"), ("Ann", "in", "b")], multi="keep"
+    )
+    assert db.source is not None
+    assert db.source.format == "excel"

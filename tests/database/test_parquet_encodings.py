@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity import Database, load
-from capacity.database.io.tables.parquet_data import texts as texts_of
+from capacity.database.io.tables import parquet_texts as texts_of
 from capacity.errors import DatabaseFormatError
 from capacity.stores import count_duckdb
 from capacity.stores.cluster.parquet_parts import Part, facts_of

@@ -13,7 +13,7 @@ import pytest
 
 from capacity.database import load
 from capacity.database.io.tables import parquet
-from capacity.database.io.tables.parquet_data.pages import sizes_of_pages
+from capacity.database.io.tables.parquet_pages import sizes_of_pages
 from capacity.errors import DatabaseFormatError
 from capacity.stores import count_duckdb
 from tests.harmful_files import understated, varint

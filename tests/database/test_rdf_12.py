@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from capacity.database import Database, Term, load, parse_rdf, to_rdflib
-from capacity.database.terms.n3 import parse_n3
+from capacity.database.terms.nodes import parse_n3
 from capacity.errors import AnnotationWarning, DatabaseFormatError, InvalidArgumentError
 
 TERMS = """

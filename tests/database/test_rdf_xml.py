@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, list_graphs, load, parse_rdf
-from capacity.database.io.rdf.rdfxml.bases import Base
+from capacity.database.io.rdf.rdfxml.names import Base
 from capacity.errors import DatabaseFormatError
 from tests.database.ways import WAYS, read_by
 from tests.rdf_xml_documents import RDF, by_capacity, by_rdflib, documents

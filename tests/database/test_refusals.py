@@ -22,8 +22,7 @@ from capacity.database import (
     to_rdflib,
     write_tsv,
 )
-from capacity.database.terms.n3 import parse_n3
-from capacity.database.terms.nodes import term_from_rdflib
+from capacity.database.terms.nodes import parse_n3, term_from_rdflib
 from capacity.database.terms.term import Term
 from capacity.errors import (
     CapacityError,

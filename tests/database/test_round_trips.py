@@ -23,8 +23,7 @@ from capacity.database import (
     to_rdflib,
     write_tsv,
 )
-from capacity.database.terms.n3 import parse_n3
-from capacity.database.terms.nodes import term_from_pyoxigraph, term_to_pyoxigraph
+from capacity.database.terms.nodes import parse_n3, term_from_pyoxigraph, term_to_pyoxigraph
 from capacity.errors import InvalidArgumentError
 from tests.tiers import examples
 

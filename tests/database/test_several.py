@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, Term, load, parse_rdf, write
-from capacity.database.terms.blank_nodes import with_stable_names
+from capacity.database.terms.term import with_stable_names
 from capacity.errors import (
     CapacityError,
     DatabaseFormatError,

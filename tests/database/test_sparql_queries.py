@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Term
-from capacity.database.io.sparql.queries.lexing import terminals
-from capacity.database.io.sparql.queries.parameters import bound, written_term
-from capacity.database.io.sparql.queries.parts import read_query
+from capacity.database.io.sparql.query_parameters import bound, written_term
+from capacity.database.io.sparql.query_parts import read_query, terminals
 from capacity.database.terms.nodes import term_from_pyoxigraph, term_to_pyoxigraph
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from tests.tiers import examples

@@ -18,7 +18,7 @@ from capacity.database.made.multiplication_tables import (
     random_latin_square,
 )
 from capacity.database.made.structured import STRUCTURE_KINDS
-from capacity.tensor.theory.groups import checked_group, cyclic_group
+from capacity.tensor.theory.algebras import checked_group, cyclic_group
 
 SQUARE = ("group", "latin")
 

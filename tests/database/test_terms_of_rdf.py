@@ -35,9 +35,8 @@ from capacity.database import (
     write,
 )
 from capacity.database.io.sparql.results import Cells, UnkeptTermError
-from capacity.database.terms.blank_nodes import blank_names
 from capacity.database.terms.grammar import RDF
-from capacity.database.terms.term import Kind
+from capacity.database.terms.term import Kind, blank_names
 from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError
 from tests.database.ways import WAYS, read_by
 from tests.formats import written

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from capacity import kept_code
 from capacity.database.io.files.numbering import Numbering, hash_of
-from capacity.database.terms import arrow
-from capacity.database.terms.arrow import joined
+from capacity.database.terms.columns import joined, order_of
 from capacity.database.terms.text_order import sorted_order
 
 # few letters, zeros too, and long shared beginnings: groups at every depth
@@ -31,7 +30,7 @@ def test_texts_are_sorted_as_python_sorts_their_bytes(
     compiled = sorted_order(starts, data, ties)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_code, "pays", lambda *_, **__: False)
-        by_arrow = arrow.order_of(joined(texts), ties)
+        by_arrow = order_of(joined(texts), ties)
     for order in (compiled, by_arrow):
         assert sorted(order.tolist()) == list(range(len(drawn)))
         assert [drawn[i] for i in order.tolist()] == sorted(drawn)

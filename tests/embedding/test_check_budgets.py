@@ -37,7 +37,7 @@ from capacity.embedding.results.serialization import (
     save_dimensions,
 )
 from capacity.embedding.verifier.checker import Checks
-from capacity.embedding.verifier.known import Ends, Known
+from capacity.embedding.verifier.necessary import Ends, Known
 from capacity.errors import MemoryBudgetError
 from capacity.rank.verifier.budget import FACTS, STEPS, CheckBudget
 from tests.commands import run, run_json

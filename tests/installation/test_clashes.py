@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import capacity
-from capacity.installation.clashes import clashes
+from capacity.installation.report import clashes
 
 OURS = Path(capacity.__file__).parent
 

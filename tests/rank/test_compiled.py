@@ -9,24 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.exact import compilation, compiled_rank, modular_rank
-from capacity.exact.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
+from capacity import kept_code
+from capacity.exact import compiled_rank, modular_rank
 from capacity.exact.modular_rank import PRIME, rank_modulo, ranks_of_differences
 from capacity.exact.ranks import matrix_rank
-from capacity.kept_code import is_kept, kept
+from capacity.kept_code import MOST_STEPS, MOST_STEPS_UNKEPT, is_kept, kept, pays_to_compile
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from tests.tiers import examples
 
 
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(modular_rank, "pays_to_compile", lambda *_: False)
-    monkeypatch.setattr(compilation, "pays_to_compile", lambda *_: False)
+    monkeypatch.setattr(kept_code, "pays_to_compile", lambda *_: False)
 
 
 @pytest.fixture(autouse=True)
 def many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the process had done so many steps that all others are compiled."""
-    monkeypatch.setattr(compilation._Interpreted, "steps", 10**12)
+    monkeypatch.setattr(kept_code._Interpreted, "steps", 10**12)
 
 
 def by_flint(matrix: np.ndarray) -> int:
@@ -125,8 +125,8 @@ def test_a_process_compiles_once_its_steps_add_up_and_takes_what_is_kept_sooner(
         return pays_to_compile(steps, Path(__file__), "_next")
 
     def begin() -> None:
-        monkeypatch.setattr(compilation._Interpreted, "steps", 0)
-        compilation._was_kept.cache_clear()
+        monkeypatch.setattr(kept_code._Interpreted, "steps", 0)
+        kept_code._was_kept.cache_clear()
 
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))

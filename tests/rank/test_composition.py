@@ -18,15 +18,14 @@ from upper_ends import in_other_bases, permuted
 
 from capacity.exact.types import Term
 from capacity.rank import Goal, Problem, rank_interval, verify, verify_decomposition
-from capacity.rank.composition.blocks import halves
 from capacity.rank.composition.composing import COMPOSITION, compositions
 from capacity.rank.composition.ideals import Ideal
-from capacity.rank.composition.kronecker import kronecker_factors, product_of_terms
-from capacity.rank.composition.matrices import entries_of_matrices
+from capacity.rank.composition.kronecker import halves, kronecker_factors, product_of_terms
 from capacity.rank.composition.remainders import REMAINDERS
+from capacity.rank.composition.simple_algebras import entries_of_matrices
 from capacity.rank.composition.w_states import W_STATES
-from capacity.rank.effort import BUDGETS
 from capacity.rank.method import findings
+from capacity.rank.options import BUDGETS
 from capacity.rank.reductions.unital_algebras import algebras_of
 from capacity.tensor import (
     SparseTensor,

@@ -1,15 +1,20 @@
+"""Decompositions by optimization, and the numerical methods that they rest on."""
+
 import sys
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tensorly.cp_tensor import CPTensor, cp_to_tensor
 
 from capacity.errors import MissingExtraError
-from capacity.rank import cp_decompose, cp_estimate
+from capacity.rank import cp_decompose, cp_estimate, numerical_rank_estimates
 from capacity.rank.cp.estimate import _fit
 from tests.oracles import KNOWN_RANKS, database, figure_1, w_tensor
+from tests.tiers import examples
 
 
 @pytest.mark.parametrize(
@@ -103,3 +108,44 @@ def test_fits_that_would_take_days_are_not_begun() -> None:
     db = database([(i, i, i) for i in range(n)])
     with pytest.raises(ValueError, match=r"at most 3e\+12 multiplications.*\(100, 100, 100\)"):
         cp_estimate(db, max_iterations=3000)
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
+@settings(max_examples=examples(50))
+def test_sums_of_few_simple_tensors_are_told_exactly(rank: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b, c = (rng.normal(size=(rank, n)) for n in (7, 6, 8))
+    T = np.einsum("ri,rj,rk->ijk", a, b, c)
+    lower, upper = numerical_rank_estimates(T, threshold=1e-9)
+    # independent factors: each unfolding has the rank of the tensor
+    assert lower == rank
+    assert upper >= rank
+    # noise below the threshold, and above it
+    noise = rng.normal(size=T.shape) / 1e3 * np.abs(T).max()
+    assert numerical_rank_estimates(T + noise / 1e6, threshold=1e-5)[0] == rank
+    assert numerical_rank_estimates(T + noise, threshold=1e-9)[0] == 8
+
+
+def test_matrix_multiplication_stays_open() -> None:
+    # <2, 2, 2>: unfoldings of rank 4, rank 7, slices of rank 2 in each of 4
+    T = np.zeros((4, 4, 4))
+    for i, j, k in np.ndindex(2, 2, 2):
+        T[2 * i + j, 2 * j + k, 2 * k + i] = 1
+    assert numerical_rank_estimates(T) == (4, 8)
+
+
+def test_entries_about_the_threshold_leave_an_interval() -> None:
+    T = np.zeros((4, 2, 2))
+    # below the threshold in each slice, and above it in the unfoldings
+    T[0, 0, 0], T[:, 1, 1] = 1, 0.8e-6
+    assert numerical_rank_estimates(T, threshold=1e-6) == (2, 2)
+
+
+def test_zero_has_rank_zero() -> None:
+    assert numerical_rank_estimates(np.zeros((2, 3, 4))) == (0, 0)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((2, 2)), np.full((1, 1, 1), np.nan)])
+def test_what_is_no_tensor_is_refused(wrong: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="three modes and finite entries"):
+        numerical_rank_estimates(wrong)

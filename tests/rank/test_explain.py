@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
 from capacity.rank import RankAnalysis, effective_rank_interval, rank_interval
-from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.koszul import best_flattening, highest_bound
+from capacity.rank.options import BUDGETS
 from capacity.rank.upper import slices
 from capacity.rank.verifier.checker import verify
 from capacity.tensor import from_dense

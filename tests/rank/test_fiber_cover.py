@@ -8,9 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.rank import RankAnalysis, database_bounds, rank_interval, verify
+from capacity.rank.method import Goal, Problem
+from capacity.rank.options import BUDGETS
 from capacity.rank.reductions.equal_slices import merge_equal_slices
 from capacity.rank.search import rank_ledger
 from capacity.rank.upper.fiber_cover import fiber_cover, paired_slices
+from capacity.rank.upper.spanning_tree import spanning_tree, spanning_tree_terms, spanning_trees
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
@@ -179,3 +182,34 @@ def test_a_cover_that_is_too_costly_is_not_made(monkeypatch: pytest.MonkeyPatch)
     )
     assert analysis.rank.certificates.upper.by == "slices"
     assert "fiber cover" not in told
+
+
+def goal(upper: int) -> Goal:
+    return Goal(0, upper, 10**9, BUDGETS["quick"].limits, 0)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0, 1, 2]))
+@settings(max_examples=examples(60))
+def test_a_tree_gives_as_many_terms_as_it_weighs_and_they_add_up(seed: int, mode: int) -> None:
+    rng = np.random.default_rng(seed)
+    tensor = rng.integers(-2, 3, rng.integers(1, 6, 3))
+    tree = spanning_tree(tensor, mode)  # type: ignore[arg-type]
+    terms = spanning_tree_terms(tensor, tree)
+    # the minors of so small a tensor are below the prime
+    assert len(terms) == tree.weight
+    total = np.zeros(tensor.shape, object)
+    for term in terms:
+        for i, x in zip(*term[0], strict=True):
+            for j, y in zip(*term[1], strict=True):
+                for k, z in zip(*term[2], strict=True):
+                    total[i, j, k] += x * y * z
+    assert (total == tensor).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_terms_are_made_only_for_a_tree_that_improves_the_bound(seed: int) -> None:
+    problem = Problem((np.random.default_rng(seed).random((5, 4, 6)) < 0.4).astype(np.int8))
+    least = min(spanning_tree(problem.core.tensor, mode).weight for mode in (0, 1, 2))
+    ((found,),) = spanning_trees(problem, goal(least + 1))
+    assert found.value == least
+    assert not list(spanning_trees(problem, goal(least)))

@@ -16,7 +16,7 @@ from capacity.rank import (
     rank_interval,
 )
 from capacity.rank import analysis as analysis_module
-from capacity.rank.effort import EFFORTS
+from capacity.rank.options import EFFORTS
 from capacity.rank.verifier.checker import verify
 from capacity.tensor import SparseTensor
 from capacity.testing import databases

@@ -23,7 +23,7 @@ from capacity.rank import (
     rank_interval,
     verify,
 )
-from capacity.rank import effort as efforts
+from capacity.rank import options as efforts
 from capacity.rank.lower import rank_one_completions as search
 from capacity.rank.lower.rank_one_completions import independent, spanning
 from capacity.rank.method import Goal, Problem

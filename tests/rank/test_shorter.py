@@ -20,10 +20,10 @@ from capacity.rank.cp.levenberg_marquardt import (
     solver,
 )
 from capacity.rank.cp.rationalize import exact_terms
-from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.single_entries import PEELING
 from capacity.rank.lower.substitution.dense import SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES
 from capacity.rank.method import Goal, Problem, findings, value_of
+from capacity.rank.options import BUDGETS
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.upper.binary_search import BINARY_FLIPS
 from capacity.rank.upper.ternary.search import TERNARY_FLIPS

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from capacity.exact.block_rank import PRIME
 from capacity.rank import BlockSubstitution, Substitution, View, rank_interval, verify
-from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.substitution.sparse.blocks import (
     Block,
     Steps,
@@ -19,6 +18,7 @@ from capacity.rank.lower.substitution.sparse.blocks import (
 from capacity.rank.lower.substitution.sparse.evolution import evolved
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
 from capacity.rank.method import Goal, Method, Problem
+from capacity.rank.options import BUDGETS
 from capacity.rank.reductions.subtensor import relocated
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.procedures import sparse_removals

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from capacity.errors import MemoryBudgetError
 from capacity.rank import rank_interval, verify
-from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
 from capacity.rank.lower.substitution.sparse.methods import sparse_orders
 from capacity.rank.lower.substitution.sparse.orders import Costs, sparse_order
 from capacity.rank.method import Component, Goal, Method
+from capacity.rank.options import BUDGETS
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Refuted

@@ -14,9 +14,8 @@ import torch
 
 from capacity.errors import InvalidArgumentError
 from capacity.report import attention_report
-from capacity.report.drawing import attention_pictures
-from capacity.report.drawing.attention_pictures import averaged, png_address
-from capacity.report.drawing.colours import signed
+from capacity.report.drawing import pictures
+from capacity.report.drawing.pictures import averaged, png_address, signed
 from capacity.transformer import (
     attention_table,
     capture,
@@ -145,7 +144,7 @@ def test_hostile_tokens_and_titles_are_text(bert: tuple[Any, str]) -> None:
 def test_a_page_of_many_heads_and_tokens_stays_small_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(attention_pictures, "MOST_CHARACTERS", 20_000)
+    monkeypatch.setattr(pictures, "MOST_CHARACTERS", 20_000)
     found = captured("Bert", 120, max_position_embeddings=128)
     page = attention_report(found, named(120))
     assert_one_file(page)

@@ -14,8 +14,8 @@ import pytest
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.evaluator import accuracy_grid, capacity_factor, fit_size_law, mean_interval
 from capacity.report import sweep_page, sweep_report
-from capacity.report.drawing.colours import contrast, ink, sequential, signed
 from capacity.report.drawing.line_charts import Point, Scale, chart
+from capacity.report.drawing.pictures import contrast, ink, sequential, signed
 from capacity.report.sweep_numbers import N_RESAMPLES, named_thresholds
 from capacity.sweep import load
 from tests.report.conftest import HOSTILE

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from capacity import Database, load
 from capacity.database import write
-from capacity.database.terms.n3 import parse_n3
+from capacity.database.terms.nodes import parse_n3
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import CapacityError

@@ -184,3 +184,21 @@ def test_a_lost_device_costs_an_attempt_in_a_new_process_and_is_told(tmp_path: P
     assert (found[0].value, found[2].value) == (0, 2)
     assert found[1].error == "the device of 1 is lost."
     assert sum("device of 1" in str(one.message) for one in told) == ATTEMPTS - 1
+
+
+PLAN = Path(__file__).parents[2] / "benchmarks/headlines/small_plan.toml"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_small_plan_of_three_sizes_compiles_one_kernel(workers: str, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    subprocess.run(
+        [sys.executable, "-m", "capacity.cli", "sweep", str(PLAN), "--out", "out",
+         "--workers", workers],
+        cwd=tmp_path, check=True, capture_output=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+    )  # fmt: skip
+    # with 60 runs of a thousand epochs, and ranks of ten databases
+    (kernel,) = cache.rglob("*.nbc")
+    assert kernel.name.startswith("epochs.train_epochs-")

@@ -16,8 +16,7 @@ from capacity.errors import SweepError
 from capacity.evaluator import accuracy_grid
 from capacity.layer import LayerConfig, Recipe
 from capacity.sweep import RUNS_SCHEMA, compact, load, make_plan, run_sweep, runs_schema, train_run
-from capacity.sweep.storage.old_schemas import SCHEMA_2
-from capacity.sweep.storage.row_schema import scored_columns
+from capacity.sweep.storage.row_schema import SCHEMA_2, scored_columns
 from capacity.sweep.storage.runs_table import read_rows, write_table
 
 # four runs that the code of schema 2 has done, by the engine that it called "graph"

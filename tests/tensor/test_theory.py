@@ -24,7 +24,7 @@ from capacity.tensor import (
     structured_product,
     w_state,
 )
-from capacity.tensor.theory.groups import checked_group
+from capacity.tensor.theory.algebras import checked_group
 
 PUBLISHED = sorted(
     (Path(__file__).parents[1] / "rank/schemes/data/structured-flip-cpd-MIT").glob("*.tns")

@@ -7,11 +7,8 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
-from capacity.transformer.identifiability.nullity import (
-    identifiability_table,
-    unique_rows,
-    value_ranks,
-)
+from capacity.transformer.identifiability.nullity import unique_rows, value_ranks
+from capacity.transformer.table import identifiability_table
 from tests.tiers import examples
 
 DTYPES = [torch.float32, torch.float64]

@@ -1,6 +1,7 @@
 """The model that is recorded is the model that runs: what its attention's name changes is found."""
 
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -9,6 +10,8 @@ from transformers.models.llama.modeling_llama import LlamaAttention
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import Check, ablated, capture, capture_layers, decompose
+from capacity.transformer.activations.following import attention_calls
+from capacity.transformer.activations.following.attention_calls import shared_change
 from tests.transformer.tiny_models import build, inputs_of
 
 F32 = torch.float32
@@ -149,3 +152,62 @@ def test_sparse_attention_stays_sparse(name: str, implementation: str) -> None:
         assert layer.seen is not None
         assert torch.equal((layer.pattern > 0).any(1), layer.seen)
         assert layer.seen.sum(-1).max() == 4
+
+
+class Config:
+    """An object with an attribute to change."""
+
+    def __init__(self) -> None:
+        self.x = 1
+
+
+class Stubborn(Config):
+    """One that can't be put back."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if value == 1 and name in vars(self):
+            raise RuntimeError("not again")
+        super().__setattr__(name, value)
+
+
+def test_what_cannot_be_undone_keeps_nothing_else() -> None:
+    objects = [Config(), Stubborn(), Config()]
+    with pytest.raises(RuntimeError, match="not again"), shared_change(objects, "x", 2):
+        assert [each.x for each in objects] == [2, 2, 2]
+    assert [each.x for each in objects] == [1, 2, 1]
+    assert not attention_calls._changes
+
+
+class Watchful(Config):
+    """One that knows whether another thread might have come between."""
+
+    locked: ClassVar[list[bool]] = []
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.locked.append(attention_calls._LOCK.locked())
+        super().__setattr__(name, value)
+
+
+def test_no_thread_comes_between_a_count_and_its_change() -> None:
+    watched = Watchful()
+    Watchful.locked.clear()
+    with shared_change([watched], "x", 2):
+        pass
+    # another thread would take the changed value for the one before
+    assert Watchful.locked == [True, True]
+
+
+def test_the_last_thread_undoes_a_change() -> None:
+    config = Config()
+
+    def change() -> None:
+        with shared_change([config], "x", 2):
+            pass
+
+    with shared_change([config], "x", 2):
+        other = Thread(target=change)
+        other.start()
+        other.join()
+        assert config.x == 2
+    assert config.x == 1
+    assert not attention_calls._changes

@@ -25,7 +25,7 @@ from capacity.transformer import (
     load_pretrained,
     output_head,
 )
-from tests.cli.test_wrong_inputs import refused
+from tests.cli.test_messages import refused
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "court", "said", "that"]
 SIZES: dict[str, Any] = {

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.help import ANALYSIS, MODEL, OUTPUT
-from capacity.cli.output import TEXT_OPTION, Json, print_json
+from capacity.cli.output import ANALYSIS, MODEL, OUTPUT, TEXT_OPTION, Json, print_json
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner

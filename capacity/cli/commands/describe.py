@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from capacity.cli.help import OUTPUT
 from capacity.cli.output import (
+    OUTPUT,
     FormatOption,
     Json,
     MultiOption,
@@ -21,17 +21,10 @@ from capacity.cli.output import (
     write_table,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
-from capacity.cli.sources.endpoints import Timeout
-from capacity.cli.sources.files import FilesOrEndpoint, one_or_several
-from capacity.cli.sources.stores import (
-    Dask,
-    MemoryLimit,
-    OutOfCore,
-    Views,
-    counts_of,
-    print_description,
-)
-from capacity.database.predicate_facts import Sorting
+from capacity.cli.sources.counted import print_description
+from capacity.cli.sources.files import FilesOrEndpoint, Timeout, one_or_several
+from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of
+from capacity.database.describing.rows import Sorting
 from capacity.errors import InvalidArgumentError
 from capacity.optional import require_packages
 from capacity.progress import spinner

@@ -8,15 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.help import ANALYSIS, SEARCH, one_of
 from capacity.cli.output import (
+    ANALYSIS,
     CERTIFICATE_OPTION,
     EFFORT_OPTION,
+    SEARCH,
     Cited,
     FormatOption,
     Json,
     MultiOption,
     new_folder,
+    one_of,
     print_json,
     seed_option,
 )
@@ -24,7 +26,7 @@ from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, wit
 from capacity.cli.sources.files import Files, one_or_several
 from capacity.embedding.queries import Task
 from capacity.progress import spinner
-from capacity.rank.effort import Effort
+from capacity.rank.options import Effort
 from capacity.visible import visible
 
 

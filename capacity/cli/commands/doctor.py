@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.help import COMPUTE
-from capacity.cli.output import Json, print_json
+from capacity.cli.output import COMPUTE, Json, print_json
 from capacity.installation.parts import Device
 from capacity.visible import visible
 

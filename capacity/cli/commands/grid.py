@@ -7,8 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.help import ANALYSIS, OUTPUT, one_of
-from capacity.cli.output import TABLES, Json, print_json, require_output, write_table
+from capacity.cli.output import (
+    ANALYSIS,
+    OUTPUT,
+    TABLES,
+    Json,
+    one_of,
+    print_json,
+    require_output,
+    write_table,
+)
 from capacity.optional import require_packages
 from capacity.visible import visible
 

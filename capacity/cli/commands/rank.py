@@ -8,28 +8,28 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.help import SEARCH, one_of
 from capacity.cli.output import (
     CERTIFICATE_OPTION,
     EFFORT_OPTION,
+    SEARCH,
     Cited,
     Json,
     MultiOption,
     new_folder,
+    one_of,
     print_json,
     seed_option,
 )
-from capacity.cli.rank_result import bounds_json, print_result, sizes_json
+from capacity.cli.results import bounds_json, print_result, sizes_json
 from capacity.cli.schemes import start_of
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
-from capacity.cli.sources.endpoints import Timeout
-from capacity.cli.sources.files import FilesTensorOrEndpoint, one_or_several
+from capacity.cli.sources.counted import print_rank
+from capacity.cli.sources.files import FilesTensorOrEndpoint, Timeout, one_or_several
 from capacity.cli.sources.input import FactsOrTensorFormat, read_input
-from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_rank
+from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of
 from capacity.database.facts import Database
 from capacity.progress import spinner
-from capacity.rank.effort import Effort
-from capacity.rank.number_field import Field
+from capacity.rank.options import Effort, Field
 from capacity.visible import visible
 
 

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from capacity.checks import require_integer
-from capacity.cli.help import ANALYSIS, COMPUTE, MODEL, OUTPUT
 from capacity.cli.output import (
+    ANALYSIS,
+    COMPUTE,
+    MODEL,
+    OUTPUT,
     FormatOption,
     Json,
     MultiOption,

@@ -8,9 +8,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.help import ANALYSIS, MODEL, OUTPUT, SEARCH
 from capacity.cli.output import (
+    ANALYSIS,
     EFFORT_OPTION,
+    MODEL,
+    OUTPUT,
+    SEARCH,
     TEXT_OPTION,
     FormatOption,
     Json,
@@ -20,8 +23,8 @@ from capacity.cli.output import (
     write_text,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
-from capacity.cli.sources.endpoints import Address
 from capacity.cli.sources.files import (
+    Address,
     FilesOrFolder,
     Given,
     each,
@@ -33,7 +36,7 @@ from capacity.cli.sources.stores import STORED
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner
-from capacity.rank.effort import Effort
+from capacity.rank.options import Effort
 from capacity.safe_files import require_replaceable
 from capacity.visible import visible
 

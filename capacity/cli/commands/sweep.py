@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.help import COMPUTE, OUTPUT
-from capacity.cli.output import DeviceOption, Json, print_json
+from capacity.cli.output import COMPUTE, OUTPUT, DeviceOption, Json, print_json
 from capacity.errors import InvalidArgumentError
 from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.help import LAYER, OUTPUT, TRAINING
 from capacity.cli.output import (
+    LAYER,
+    OUTPUT,
     TABLES,
+    TRAINING,
     DeviceOption,
     FormatOption,
     Json,

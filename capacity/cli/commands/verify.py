@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.help import ANALYSIS, READING
-from capacity.cli.output import Cited, Json, MultiOption, print_json
+from capacity.cli.output import ANALYSIS, READING, Cited, Json, MultiOption, print_json
+from capacity.cli.results import proved_ends, verdict_in_words, whose
 from capacity.cli.schemes import check_scheme, in_words, is_scheme
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.sources.files import FilesOrTensor, one_or_several
@@ -18,7 +18,6 @@ from capacity.cli.sources.input import (
     read_input,
     refuse_options_of_facts,
 )
-from capacity.cli.verdicts import proved_ends, verdict_in_words, whose
 from capacity.database.facts import Database
 from capacity.errors import (
     CertificateError,

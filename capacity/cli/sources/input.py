@@ -11,10 +11,9 @@ from typing import Annotated
 
 import typer
 
-from capacity.cli.help import READING, one_of
+from capacity.cli.output import READING, one_of
 from capacity.cli.selecting import Chosen, load_chosen
-from capacity.cli.sources.endpoints import Address
-from capacity.cli.sources.files import Given, each, in_words, require_alone
+from capacity.cli.sources.files import Address, Given, each, in_words, require_alone
 from capacity.database.facts import Database
 from capacity.database.io.files.formats import FORMATS, format_of_name
 from capacity.database.policy import MultiPolicy

@@ -31,8 +31,7 @@ from capacity.database.codes.objects import (
     partition_bits,
 )
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
 from capacity.errors import MemoryBudgetError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from capacity.database.choosing.criteria import blank_rows, literal_objects
 from capacity.database.describing.repetition import Repetition, repetitions
 from capacity.database.policy import pair_starts
-from capacity.database.predicate_facts import PredicateFacts
-from capacity.database.terms.term import display
+from capacity.database.terms.term import Term, display
 from capacity.database.terms.vocabularies import (
     annotation_predicates,
     known_prefixes,
@@ -25,6 +24,46 @@ from capacity.tensor.structure import stacked_slice_entries
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
+
+
+# columns that a table of predicates can be sorted by
+Sorting: TypeAlias = Literal["rank", "facts", "subjects", "objects", "several", "name"]
+
+
+@dataclass(frozen=True)
+class PredicateFacts:
+    """The facts of one predicate, in numbers.
+
+    Attributes
+    ----------
+    predicate : Term
+        The predicate.
+    facts, subjects, objects : int
+        Numbers of its facts, and of the different subjects and objects in them.
+    multi_valued_pairs : int
+        Number of its subjects that have several objects.
+    literal_facts, blank_facts : int
+        Number of its facts whose object is a literal, and with a blank node in any place.
+    """
+
+    predicate: Term
+    facts: int
+    subjects: int
+    objects: int
+    multi_valued_pairs: int
+    literal_facts: int
+    blank_facts: int
+
+    @property
+    def functional(self) -> bool:
+        """True if each of its subjects has one object."""
+        return not self.multi_valued_pairs
+
+    @property
+    def literal(self) -> bool:
+        """True if all its objects are literals."""
+        return self.literal_facts == self.facts
+
 
 # a predicate is mentioned beside another if it shares a tenth of its pairs
 WORTH_SAYING = 0.1

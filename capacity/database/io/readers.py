@@ -1,11 +1,12 @@
-"""Read files of facts as a `Database`: content, format, parser."""
+"""Read files of facts as a `Database`: content, format, parser; and rows that Python holds."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack, cast
 
 from capacity.database.choosing.selection import Selection
 from capacity.database.facts import Database
@@ -25,6 +26,7 @@ from capacity.database.policy import MultiPolicy, check_policy, multi_valued_war
 from capacity.errors import (
     AnnotationWarning,
     InvalidArgumentError,
+    InvalidTypeError,
     MultiValuedError,
     UnknownTokenError,
     warn_caller,
@@ -295,3 +297,40 @@ def selected_part(
         said = multi_valued_warning(part.n_multi_valued_pairs, part.n_pairs, part.arity)
         warn_caller(said)
     return part
+
+
+@with_options(LoadOptions)
+def from_rows(
+    rows: Iterable[Any], *, multi: MultiPolicy | None = None, **options: Unpack[LoadOptions]
+) -> Database:
+    """Make a database of an iterable of triples, or of a list of paths.
+
+    Parameters
+    ----------
+    rows : iterable
+        Rows of three cells, as `Database.from_triples` has them, or a list of paths.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+    **options
+        Of files, as `load` has them.
+
+    Raises
+    ------
+    InvalidTypeError
+        For an option of files with rows.
+    CapacityError
+        As `Database.from_triples`, or `load`.
+
+    Examples
+    --------
+    >>> from_rows([("a", "p", "x")]).n_facts
+    1
+    """
+    if isinstance(rows, list) and rows and all(isinstance(one, str | os.PathLike) for one in rows):
+        return load(cast("list[str]", rows), multi=multi, **options)
+    if options:
+        raise InvalidTypeError(
+            f"Rows of three cells have no option `{next(iter(options))}`, which is one of files. "
+            "A DataFrame has options of tables."
+        )
+    return Database.from_triples(rows, multi=multi)

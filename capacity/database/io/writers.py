@@ -9,10 +9,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from capacity.database.given_facts import DatabaseLike
+from capacity.database.given_facts import DatabaseLike, require_database
 from capacity.database.io.files.formats import FORMATS, format_called, format_of_name
 from capacity.database.io.table_options import TableTerms, check_terms
-from capacity.database.required import require_database
 from capacity.database.terms.term import NO_SETS
 from capacity.errors import InvalidArgumentError
 from capacity.safe_files import write_whole

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import Seed, generator, require_integer
-from capacity.tensor.theory.groups import LARGEST_TABLE, cyclic_group, product_group
+from capacity.tensor.theory.algebras import LARGEST_TABLE, cyclic_group, product_group
 
 # the chain visits the cube of this number of squares: 32,768 take three seconds
 LARGEST_SQUARE = 32

@@ -42,7 +42,7 @@ from capacity.database.made.multiplication_tables import (
 from capacity.database.terms.term import label
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.tensor.theory.groups import LARGEST_TABLE
+from capacity.tensor.theory.algebras import LARGEST_TABLE
 
 
 @briefly_shown

@@ -4,6 +4,11 @@ A term is an IRI, a literal or a blank node of RDF, a triple term of RDF 1.2, a 
 or (under the multi-valued policy ``set``) a set of values. Its *kind* is part of its identity: the
 IRI ``<http://x/1>``, the literal ``"http://x/1"`` and the label ``http://x/1`` are three tokens.
 
+Names of blank nodes are local to a file. If each has a label, the labels are kept. If some have
+none, as ``[ ]`` in Turtle, the parser names these at random; and JSON-LD has labels that no other
+format has. All are then renamed ``b0``, ``b1``, ... in the order of the file
+(`with_stable_names`), so that every read returns the same facts.
+
 Literals follow RDF 1.1 term identity: two literals are equal when their lexical form, datatype and
 language tag are; a plain literal is an ``xsd:string``; ``"01"^^xsd:integer`` is not
 ``"1"^^xsd:integer``. Language tags compare in lower case (RDF 1.1 Concepts, section 3.3).
@@ -17,12 +22,12 @@ Abstract Data Model, section 3.5 (triple terms).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
-from capacity.database.terms.well_formed import well_formed
+from capacity.database.terms.grammar import BLANK_NAME, is_blank_name, well_formed
 from capacity.errors import InvalidArgumentError
 
 Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set", "triple"]
@@ -206,3 +211,62 @@ def local_name(term: Term) -> str:
     'Astrid'
     """
     return re.split("[#/]", term.text)[-1] if term.kind == "iri" else ""
+
+
+# a triple term holds names outside of its literals and IRIs
+_IN_TRIPLE = re.compile(r'"(?:[^"\\]|\\.)*+"|<[^<>"]*>|_:(?P<name>' + BLANK_NAME + ")")
+# as pyoxigraph names anonymous nodes: a random number of 128 bits whose leading zeros are omitted
+ANONYMOUS = "[a-f][0-9a-f]{15,31}"
+# what is in such a label of JSON-LD
+OF_JSON = ":"
+_ANONYMOUS = re.compile(ANONYMOUS)
+
+
+def blank_names(terms: Iterable[Term]) -> list[str]:
+    """List the names of blank nodes, each once, in the order of the terms.
+
+    Examples
+    --------
+    >>> blank_names([Term("blank", "a"), Term("triple", "<<( _:b <x:p> _:a )>>")])
+    ['a', 'b']
+    """
+    names: dict[str, None] = {}
+    for term in terms:
+        if term.kind == "blank":
+            names[term.text] = None
+        elif term.kind == "triple":
+            found = _IN_TRIPLE.finditer(term.text)
+            names.update(dict.fromkeys(one["name"] for one in found if one["name"]))
+    return list(names)
+
+
+def rename_blank_nodes(term: Term, names: Mapping[str, str]) -> Term:
+    """Rename the blank nodes of a term.
+
+    Examples
+    --------
+    >>> rename_blank_nodes(Term("triple", '<<( _:a <x:p> "_:a" )>>'), {"a": "b0"}).text
+    '<<( _:b0 <x:p> "_:a" )>>'
+    """
+    if term.kind == "blank":
+        return unchecked("blank", names[term.text])
+    if term.kind == "triple":
+        return unchecked("triple", _IN_TRIPLE.sub(
+            lambda one: f"_:{names[one['name']]}" if one["name"] else one[0], term.text
+        ))  # fmt: skip
+    return term
+
+
+def with_stable_names(terms: Sequence[Term]) -> Sequence[Term]:
+    """Rename all blank nodes ``b0``, ``b1``, ... if the parser named one so that it can't stay.
+
+    Examples
+    --------
+    >>> with_stable_names([Term("blank", "a"), Term("blank", "d" * 32)])[1].text
+    'b1'
+    """
+    found = blank_names(terms)
+    if not any(_ANONYMOUS.fullmatch(name) or not is_blank_name(name) for name in found):
+        return terms
+    names = {name: f"b{i}" for i, name in enumerate(found)}
+    return [rename_blank_nodes(term, names) for term in terms]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from capacity.database import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.queries import QueryGraph

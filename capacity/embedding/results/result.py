@@ -10,7 +10,7 @@ from capacity.embedding.estimate import Estimate
 from capacity.embedding.model import Reason, Side
 from capacity.embedding.proofs import Witness
 from capacity.embedding.queries import Task
-from capacity.rank.effort import Effort
+from capacity.rank.options import Effort
 from capacity.rank.verifier.certificate import Certificate
 from capacity.visible import visible
 

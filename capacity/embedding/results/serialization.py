@@ -23,7 +23,7 @@ from capacity.embedding.queries import Task
 from capacity.embedding.results.result import Dimension
 from capacity.errors import CertificateError
 from capacity.exact.types import Indices
-from capacity.rank.effort import BUDGETS
+from capacity.rank.options import BUDGETS
 from capacity.rank.verifier.argument_json import field, items, mapping
 from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.serialization import MAX_BYTES, read_claims, require_plain_name

@@ -8,13 +8,18 @@ nothing here depends on.
 
 from __future__ import annotations
 
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.embedding.queries import QueryGraph
 from capacity.embedding.results.result import Dimension
 from capacity.embedding.verifier.conversion import checked_claim, require_claim
-from capacity.embedding.verifier.known import Ends, Known, check_counts, check_estimate
-from capacity.embedding.verifier.necessary import check_obstruction, proved_by_signs
+from capacity.embedding.verifier.necessary import (
+    Ends,
+    Known,
+    check_counts,
+    check_estimate,
+    check_obstruction,
+    proved_by_signs,
+)
 from capacity.embedding.verifier.numbered_facts import FACT, FACT_BYTES, Facts
 from capacity.embedding.verifier.scores import check_witness
 from capacity.errors import CertificateError, InvalidTypeError

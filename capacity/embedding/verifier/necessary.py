@@ -1,23 +1,37 @@
-"""Necessary dimensions, and impossible ones, by facts: signs at some points, facts of one way.
+"""Bounds of a dimension counted again, and impossible ones: signs at points, facts of one way.
 
 The proofs are in `capacity.embedding.signs`: points on which rows show all patterns of signs, and
 matrices of signs with a small norm. Both are about strict signs, which every task but exact scores
 demands: at objects and queries, of scores less a threshold for each row if they are only ranked; at
 comparisons of two objects, of differences. Facts without reverses, which no symmetric scores can
 rank, are those of `capacity.embedding.one_way`.
+
+The rank and the effective rank are what certificates prove of them, which `capacity.rank.verifier`
+has checked, or at least the trivial: a simple tensor for each fact. Nothing is searched, so that no
+effort matters; counts and exact ranks come from the code that the search has, too
+(`capacity.embedding.graph_counts`), and are made once for all claims about some facts.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 
+from capacity.embedding.estimate import Estimate, estimate
+from capacity.embedding.graph_counts import Counts
+from capacity.embedding.models import MODELS
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.proofs import Shattered, SignProof
 from capacity.embedding.queries import Task
+from capacity.embedding.results.result import Dimension
 from capacity.embedding.verifier.numbered_facts import LOOKUP, Facts
 from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
-from capacity.rank.verifier.entries import require
+from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.entries import Refuted, require
 
 # numbers of an object and of a subject for each dimension
 NUMBERS = {"linear": 1, "attention": 1, "CP": 1, "DistMult": 1, "ComplEx": 2, "SimplE": 2,
@@ -98,3 +112,103 @@ def check_obstruction(one: Obstruction, task: Task, placed: Facts, budget: Check
         require(len(way) >= 2 and way[0] == way[-1], "the facts are no cycle")
     else:
         require(len(way) >= 3, "the facts are no path of two")
+
+
+# steps for the sums of a family's bounds, for each subject and relation and for each reason
+GROUP, REASON = 20, 20_000
+# steps and bytes for a fact that is counted for the estimate
+FACT, FACT_BYTES = 150, 100
+
+
+@dataclass
+class Ends:
+    """The best ends of ranks that certificates prove, by quantity and side."""
+
+    proved: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+
+    def add(self, one: Certificate) -> None:
+        """Keep the end of a certificate that is proved, if it is the best by now."""
+        best = max if one.side == "lower" else min
+        key = one.quantity, one.side
+        self.proved[key] = best(one.value, self.proved.get(key, one.value))
+
+
+@dataclass(frozen=True, eq=False)
+class Known(Counts):
+    """Counts within a budget, with the ends of ranks that certificates prove.
+
+    Attributes
+    ----------
+    db, graph : Database, QueryGraph
+        The facts.
+    ends : Ends
+        What is proved of the ranks by now.
+    budget : CheckBudget
+        Budget of all checks.
+    """
+
+    ends: Ends
+    budget: CheckBudget
+
+    def spend(self, steps: int, memory: int) -> None:
+        """Charge work to the budget, before it is done."""
+        self.budget.spend(steps, memory)
+
+    @property
+    def rank_lower(self) -> int:
+        """The best proved lower bound of the rank; there is a fact."""
+        return max(1, self.ends.proved.get(("rank", "lower"), 1))
+
+    @property
+    def rank_upper(self) -> int:
+        """The best proved upper bound of the rank."""
+        n = self.graph.n_facts
+        return min(n, self.ends.proved.get(("rank", "upper"), n))
+
+    @property
+    def effective_upper(self) -> int:
+        """The best proved upper bound of the effective rank, which is at most the rank."""
+        rank = self.rank_upper
+        return min(rank, self.ends.proved.get(("effective_rank", "upper"), rank))
+
+    @property
+    def signs_of_objects(self) -> Sequence[SignProof]:
+        """None: a bound by signs has its certificate."""
+        return ()
+
+    @property
+    def signs_of_subjects(self) -> Sequence[SignProof]:
+        """None, as of objects."""
+        return ()
+
+
+def check_counts(claim: Dimension, known: Known) -> None:
+    """End the check unless the bounds without a certificate follow from what is known.
+
+    A bound holds if one of the theorems proves as much; they are tried in turn.
+    """
+    claimed = [one for one in claim.reasons if one.certificate is None]
+    known.spend(REASON * (1 + len(claimed)) + GROUP * sum(known.graph.shape[:2]), 0)
+    # the strongest of each side
+    low = max((one.value for one in claimed if one.side == "necessary"), default=1)
+    high = min((one.value for one in claimed if one.side == "sufficient"), default=math.inf)
+    least, most = 1, math.inf
+    bounds = MODELS[claim.model].bounds(known, claim.task)
+    while low > least or high < most:
+        given = next(bounds, None)
+        if given is None:
+            end = f"{low} as necessary" if low > least else f"{high} as sufficient"
+            which = "are proved" if claim.ranks else "are proved, of which it carries none"
+            raise Refuted(f"the facts don't give {end}, with the ranks that {which}")
+        least = max(least, given.value) if given.side == "necessary" else least
+        most = min(most, given.value) if given.side == "sufficient" else most
+
+
+def check_estimate(claimed: Estimate | None, known: Known) -> None:
+    """End the check unless an estimate is what it is claimed to be."""
+    if claimed is None:
+        return
+    known.spend(REASON + FACT * known.graph.n_facts, FACT_BYTES * known.graph.n_facts)
+    right = estimate(known)
+    same = claimed.dimension == right.dimension and math.isclose(claimed.bits, right.bits)
+    require(same, f"the estimate is {right.dimension}, by {right.bits:.1f} bits")

@@ -25,7 +25,7 @@ from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.devices import moved_to, require_device
 from capacity.layer.model.edits import ACTIVATIONS, Edits, edited, require_edits
 from capacity.layer.model.initial import initial_weights
-from capacity.layer.model.storage import read_layer, require_weights, write_layer
+from capacity.layer.model.storage import WeightedModule, read_layer
 from capacity.tensor.given_tensors import register_tensor_converter
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
@@ -34,14 +34,14 @@ from capacity.transformer.activations.records.cache import (
     normed,
     written_by_heads,
 )
-from capacity.transformer.activations.records.validation import (
-    check_written,
+from capacity.transformer.activations.records.tokens import (
     checked_tokens,
     require_affordable_attention,
 )
+from capacity.transformer.activations.records.validation import check_written
 
 
-class AttentionLayer(nn.Module):
+class AttentionLayer(WeightedModule[LayerConfig]):
     """A single-layer attention-only decoder.
 
     Parameters
@@ -83,7 +83,6 @@ class AttentionLayer(nn.Module):
     torch.Size([1, 3, 10])
     """
 
-    W_E: Float[Tensor, "d_vocab d_model"]
     W_U: Float[Tensor, "d_model d_vocab"]
     W_Q: Float[Tensor, "heads d_model d_head_qk"]
     W_K: Float[Tensor, "heads d_head_qk d_model"]
@@ -114,38 +113,11 @@ class AttentionLayer(nn.Module):
             config, {name: torch.as_tensor(array, **options) for name, array in drawn.items()}
         )
 
-    @classmethod
-    def of_weights(cls, config: LayerConfig, weights: Mapping[str, Tensor]) -> AttentionLayer:
-        """Build a layer of given weights, without drawing any.
-
-        Parameters
-        ----------
-        config : LayerConfig
-            Sizes and options.
-        weights : mapping of str to tensor
-            Tensors with the names and shapes of ``config.shapes(d_vocab)``, on one device; used
-            without a copy.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For other names or shapes, or dtypes that aren't all float32 or all float64.
-        """
-        require_weights(config, weights)
-        layer = cls.__new__(cls)
-        nn.Module.__init__(layer)
-        layer._hold(config, weights)
-        return layer
-
     def _hold(self, config: LayerConfig, weights: Mapping[str, Tensor]) -> None:
-        self.config = config
-        self.d_vocab = len(weights["W_E"])
         if config.layer_norm:
             self.norm_in = nn.LayerNorm(config.d_model)
             self.norm_out = nn.LayerNorm(config.d_model)
-        for name, tensor in weights.items():
-            module, _, parameter = name.rpartition(".")
-            setattr(self.get_submodule(module), parameter, nn.Parameter(tensor))
+        super()._hold(config, weights)
 
     def extra_repr(self) -> str:
         """Sizes, dtype and device, for `repr`."""
@@ -313,28 +285,6 @@ class AttentionLayer(nn.Module):
                 "Circuits are defined for layers without norm, bias and positions; got "
                 f"{self.config.name}."
             )
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the layer into a folder, and replace the one that may be there.
-
-        ``weights.safetensors`` holds the weights and the configuration, and is replaced in one
-        step: `load` sees the old layer or this one, even if the save is interrupted. The file
-        ``config.json`` is a copy of the configuration for people, written last and never read.
-
-        Parameters
-        ----------
-        folder : path
-            The folder; made if it doesn't exist.
-
-        Raises
-        ------
-        StorageError
-            If a file can't be written, such as on a full disk; no part of it is left.
-        InvalidArgumentError
-            If the layer was changed so that its weights no longer fit its configuration, or are
-            neither all float32 nor all float64.
-        """
-        write_layer(folder, self.config, self.state_dict())
 
     @classmethod
     def load(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from capacity.checks import Seed, shown
 from capacity.errors import InvalidTypeError
@@ -20,7 +19,7 @@ from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.devices import moved_to, require_device
 from capacity.layer.model.initial import initial_weights
-from capacity.layer.model.storage import read_layer, require_weights, write_layer
+from capacity.layer.model.storage import WeightedModule, read_layer
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
     LayerActivations,
@@ -29,14 +28,14 @@ from capacity.transformer.activations.records.cache import (
     Written,
     written_by_heads,
 )
-from capacity.transformer.activations.records.validation import (
-    check_written,
+from capacity.transformer.activations.records.tokens import (
     checked_tokens,
     require_affordable_attention,
 )
+from capacity.transformer.activations.records.validation import check_written
 
 
-class Decoder(nn.Module):
+class Decoder(WeightedModule[DecoderConfig]):
     """A decoder with the MLPs, norms, biases, positions and layers of its options.
 
     `train`, `train_many`, `evaluate`, `fact_table` and sweeps take it as they take an
@@ -73,8 +72,6 @@ class Decoder(nn.Module):
     torch.Size([1, 3, 10])
     """
 
-    W_E: Float[Tensor, "d_vocab d_model"]
-
     def __init__(
         self,
         config: DecoderConfig,
@@ -85,7 +82,7 @@ class Decoder(nn.Module):
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__()
-        _require_config(config)
+        self._require_config(config)
         require_device(device)
         drawn = initial_weights(config, d_vocab, seed)
         options = {"dtype": dtype, "device": device}
@@ -94,40 +91,12 @@ class Decoder(nn.Module):
         )
 
     @classmethod
-    def of_weights(cls, config: DecoderConfig, weights: Mapping[str, Tensor]) -> Decoder:
-        """Build a decoder of given weights, without drawing any.
-
-        Parameters
-        ----------
-        config : DecoderConfig
-            Sizes and options.
-        weights : mapping of str to tensor
-            Tensors with the names and shapes of ``config.shapes(d_vocab)``, on one device; used
-            without a copy.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For other names or shapes, or dtypes that aren't all float32 or all float64.
-        """
-        _require_config(config)
-        require_weights(config, weights)
-        decoder = cls.__new__(cls)
-        nn.Module.__init__(decoder)
-        decoder._hold(config, weights)
-        return decoder
-
-    def _hold(self, config: DecoderConfig, weights: Mapping[str, Tensor]) -> None:
-        self.config = config
-        self.d_vocab = len(weights["W_E"])
-        for name, tensor in weights.items():
-            *path, last = name.split(".")
-            module: nn.Module = self
-            for step in path:
-                if step not in module._modules:
-                    module.add_module(step, nn.Module())
-                module = module.get_submodule(step)
-            module.register_parameter(last, nn.Parameter(tensor))
+    def _require_config(cls, config: object) -> None:
+        if not isinstance(config, DecoderConfig):
+            raise InvalidTypeError(
+                f"`config` must be a DecoderConfig; got {shown(config)}. A LayerConfig converts "
+                "into one by its method as_decoder."
+            )
 
     def extra_repr(self) -> str:
         """Name, dtype and device, for `repr`."""
@@ -176,24 +145,6 @@ class Decoder(nn.Module):
         """
         return _captured(self, tokens, mask)
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the decoder into a folder, as `AttentionLayer.save` writes a layer.
-
-        Parameters
-        ----------
-        folder : path
-            The folder; made if it doesn't exist.
-
-        Raises
-        ------
-        StorageError
-            If a file can't be written.
-        InvalidArgumentError
-            If the weights no longer fit the configuration, or are neither all float32 nor all
-            float64.
-        """
-        write_layer(folder, self.config, self.state_dict())
-
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, device: torch.device | str = "cpu") -> Decoder:
         """Read what `save` wrote.
@@ -229,14 +180,6 @@ class Decoder(nn.Module):
 
 # what is trained and evaluated
 AnyLayer: TypeAlias = AttentionLayer | Decoder
-
-
-def _require_config(config: object) -> None:
-    if not isinstance(config, DecoderConfig):
-        raise InvalidTypeError(
-            f"`config` must be a DecoderConfig; got {shown(config)}. A LayerConfig converts into "
-            "one by its method as_decoder."
-        )
 
 
 @torch.no_grad()

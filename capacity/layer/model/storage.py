@@ -3,6 +3,7 @@
 ``weights.safetensors`` holds the weights and, in the metadata of that format, the configuration.
 Since this file alone is read, a reader sees one complete save, even if writers are interrupted or
 several write at once. ``config.json`` is a copy of the configuration for people; it is never read.
+`WeightedModule` is what layers and decoders share: weights by name, and how they are saved.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import torch
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from capacity.checks import (
     MAX_TOKENS,
@@ -154,6 +156,89 @@ def read_layer(
             path, f"{infinite[0]} holds NaN or infinities, as after a training that diverged"
         )
     return config, {name: weights[name] for name in shapes}
+
+
+Config = TypeVar("Config", LayerConfig, DecoderConfig)
+
+
+class WeightedModule(nn.Module, Generic[Config]):
+    """A module that is its configuration and the weights of it, and is saved as such.
+
+    Attributes
+    ----------
+    config : LayerConfig or DecoderConfig
+        Sizes and options.
+    d_vocab : int
+        Number of tokens, |T|.
+    """
+
+    config: Config
+    d_vocab: int
+    W_E: Float[Tensor, "d_vocab d_model"]
+
+    @classmethod
+    def of_weights(cls, config: Config, weights: Mapping[str, Tensor]) -> Self:
+        """Build a module of given weights, without drawing any.
+
+        Parameters
+        ----------
+        config : LayerConfig or DecoderConfig
+            Sizes and options, of the class that this module takes.
+        weights : mapping of str to tensor
+            Tensors with the names and shapes of ``config.shapes(d_vocab)``, on one device; used
+            without a copy.
+
+        Raises
+        ------
+        InvalidTypeError
+            For a configuration of another class.
+        InvalidArgumentError
+            For other names or shapes, or dtypes that aren't all float32 or all float64.
+        """
+        cls._require_config(config)
+        require_weights(config, weights)
+        module = cls.__new__(cls)
+        nn.Module.__init__(module)
+        module._hold(config, weights)
+        return module
+
+    @classmethod
+    def _require_config(cls, config: object) -> None:
+        """Refuse a configuration of another class; a subclass whose users confuse two has one."""
+
+    def _hold(self, config: Config, weights: Mapping[str, Tensor]) -> None:
+        self.config = config
+        self.d_vocab = len(weights["W_E"])
+        for name, tensor in weights.items():
+            *path, last = name.split(".")
+            module: nn.Module = self
+            for step in path:
+                if step not in module._modules:
+                    module.add_module(step, nn.Module())
+                module = module.get_submodule(step)
+            module.register_parameter(last, nn.Parameter(tensor))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the weights and the configuration into a folder, in place of those there.
+
+        ``weights.safetensors`` holds both, and is replaced in one step: `load` sees what was there
+        or this module, even if the save is interrupted. The file ``config.json`` is a copy of the
+        configuration for people, written last and never read.
+
+        Parameters
+        ----------
+        folder : path
+            The folder; made if it doesn't exist.
+
+        Raises
+        ------
+        StorageError
+            If a file can't be written, such as on a full disk; no part of it is left.
+        InvalidArgumentError
+            If the module was changed so that its weights no longer fit its configuration, or are
+            neither all float32 nor all float64.
+        """
+        write_layer(folder, self.config, self.state_dict())
 
 
 def _header(data: bytes) -> dict[str, Any]:

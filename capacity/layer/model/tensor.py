@@ -28,8 +28,7 @@ from torch import Tensor
 from capacity.checks import shown
 from capacity.converters import Converter
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
 from capacity.layer.model.attention_layer import AttentionLayer

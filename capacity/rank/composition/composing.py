@@ -16,10 +16,13 @@ import numpy as np
 
 from capacity.exact.types import Indices, Term, lifted
 from capacity.rank.coefficients import coefficients_of
-from capacity.rank.composition.blocks import classes_of_pairs, halves
-from capacity.rank.composition.kronecker import kronecker_factors, product_of_terms
-from capacity.rank.composition.remainders import REMAINDERS
-from capacity.rank.composition.searched import SEARCHES, first_terms, shortest_terms
+from capacity.rank.composition.kronecker import (
+    classes_of_pairs,
+    halves,
+    kronecker_factors,
+    product_of_terms,
+)
+from capacity.rank.composition.remainders import REMAINDERS, SEARCHES, first_terms, shortest_terms
 from capacity.rank.composition.w_states import w_cube_terms
 from capacity.rank.method import Goal, Method, Problem, findings
 from capacity.rank.reductions.subtensor import Finding, concise_core

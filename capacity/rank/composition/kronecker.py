@@ -1,4 +1,4 @@
-"""Tensors that are Kronecker products of smaller ones, in some order of the indices of each mode.
+"""Tensors that are Kronecker products of smaller ones, or block diagonal in two modes.
 
 In an order of the indices of each mode, T[x b + y, ...] = A[x, ...] B[y, ...] holds if and only if
 the matrix of T, with a row for the indices x of all modes and a column for their y, has rank 1 (C.
@@ -11,20 +11,88 @@ Van Loan, N. Pitsianis, Approximation with Kronecker products, 1993). Two kinds 
   pairs (p, q), (p, r) and (q, r). If all indices of a mode are different pairs, and all pairs
   occur, they are ordered by them, however they were permuted. Then p = p_1 P + p_2, and so on,
   splits the pairs.
+
+The graph that joins an index of one mode to one of another, if there is an entry at both, may have
+several components. Then the tensor is the sum of two blocks: one with the indices of some
+components in these two modes, and one with those of the others. So its rank is at most the sum of
+theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from operator import mul
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from capacity.exact.types import Indices
-from capacity.rank.composition.blocks import classes_of_pairs
+
+
+def classes_of_pairs(tensor: Indices) -> list[tuple[list[Indices | None], int]]:
+    """Return the components that entries join the indices of two modes to, for each pair of modes.
+
+    Parameters
+    ----------
+    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        A tensor without slices of zeros.
+
+    Returns
+    -------
+    list of (labels, count)
+        For each pair of modes, for each mode the component of each index, or None if the mode isn't
+        one of the pair; and the number of components.
+    """
+    # csgraph takes longer to import than small tensors need
+    from scipy.sparse.csgraph import connected_components
+
+    classes: list[tuple[list[Indices | None], int]] = []
+    for pair in combinations(range(3), 2):
+        (third,) = {0, 1, 2} - {*pair}
+        a, b = np.nonzero(tensor.any(axis=third))
+        n, m = (tensor.shape[mode] for mode in pair)
+        graph = coo_array((np.ones(len(a)), (a, n + b)), (n + m, n + m))
+        count, labels = connected_components(graph, directed=False)
+        mine: list[Indices | None] = [None] * 3
+        mine[pair[0]], mine[pair[1]] = np.split(labels.astype(np.int64), [n])
+        classes.append((mine, int(count)))
+    return classes
+
+
+def halves(tensor: Indices) -> Iterator[tuple[tuple[Indices, ...], tuple[Indices, ...]]]:
+    """Yield the indices of two blocks that add up to a tensor, once for each pair of modes.
+
+    Parameters
+    ----------
+    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        A tensor without slices of zeros.
+
+    Yields
+    ------
+    first, second : tuple of ndarrays of int64
+        Indices of each mode of both blocks, which have about half of the components each.
+
+    Examples
+    --------
+    >>> for one, other in halves(np.eye(2, dtype=int).reshape(2, 2, 1)):
+    ...     print([i.tolist() for i in one], [i.tolist() for i in other])
+    [[0], [0], [0]] [[1], [1], [0]]
+    """
+    for labels, count in classes_of_pairs(tensor):
+        if count < 2:
+            continue
+        sides = [
+            tuple(
+                np.arange(n) if of is None else np.flatnonzero((of < count // 2) == first)
+                for of, n in zip(labels, tensor.shape, strict=True)
+            )
+            for first in (True, False)
+        ]
+        yield sides[0], sides[1]
+
 
 # indices of each mode, of which x comes first and y last, and the numbers of x
 _Order = tuple[tuple[Indices, ...], tuple[int, ...]]

@@ -21,7 +21,7 @@ from typing import TypeAlias
 import flint
 import numpy as np
 
-from capacity.exact.types import Indices, sparse
+from capacity.exact.types import Indices, Term, sparse
 from capacity.rank.coefficients import Explicit, coefficients_of, fractions_of
 from capacity.rank.composition.ideals import Ideal
 from capacity.rank.composition.interpolation import (
@@ -32,17 +32,69 @@ from capacity.rank.composition.interpolation import (
     real_factors,
     values_of_remainders,
 )
-from capacity.rank.composition.matrices import STRASSEN, entries_of_matrices
-from capacity.rank.composition.quaternions import forms_of_quaternions
-from capacity.rank.composition.searched import first_terms, shortest_terms
+from capacity.rank.composition.simple_algebras import (
+    STRASSEN,
+    entries_of_matrices,
+    forms_of_quaternions,
+)
 from capacity.rank.cp.equations import Work, last_factor
+from capacity.rank.cp.exact_fits import LEAST_SQUARES
 from capacity.rank.cp.explicit import ExactTerms, as_argument
 from capacity.rank.cp.recognition import RATIONALS, Field
-from capacity.rank.method import Goal, Method, Problem
+from capacity.rank.method import Goal, Method, Problem, findings
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.reductions.unital_algebras import Algebra
+from capacity.rank.upper.binary_search import BINARY_FLIPS
+from capacity.rank.upper.walk_starts import as_terms, first_decompositions
 from capacity.rank.verifier.entries import LARGEST_VALUE
+from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.tensor.theory.products import matrix_multiplication
+
+# methods that search a part, in order
+SEARCHES = (BINARY_FLIPS, LEAST_SQUARES)
+
+
+def first_terms(tensor: Indices, goal: Goal) -> list[Term]:
+    """Return a decomposition of a part that needs no search."""
+    starts = first_decompositions(tensor, np.random.default_rng(goal.seed), work=goal.work)
+    return as_terms(min(starts, key=lambda factors: len(factors[0])))
+
+
+def shortest_terms(
+    tensor: Indices,
+    goal: Goal,
+    start: list[Term],
+    methods: Sequence[Method] = SEARCHES,
+) -> list[Term]:
+    """Search for a decomposition of a part with few terms, over the rationals.
+
+    Parameters
+    ----------
+    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        The part.
+    goal : Goal
+        The work that it may take, limits and seed; bounds and start are those of the whole.
+    start : list of Term
+        A decomposition of the part.
+    methods : sequence of Method
+        Methods that yield terms.
+
+    Returns
+    -------
+    list of Term
+        The shortest decomposition found, which may be `start`.
+    """
+    problem = Problem(tensor)
+    best, lower = start, max(problem.core.tensor.shape)
+    for method in methods:
+        if len(best) <= lower or (method.limit and not getattr(goal.limits, method.limit)):
+            continue
+        mine = replace(goal, lower=lower, upper=len(best), start=tuple(best))
+        for found in findings(method, problem, mine):
+            if isinstance(found[0], Decomposition) and found[0].value < len(best):
+                best = list(found[0].terms)
+    return best
+
 
 # part of the work for the search of an ideal, and the largest dimension of one of no known kind
 PART, MOST_SEARCHED = 4, 9

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from capacity.checks import Seed, integer_seed, require_choice, shown
 from capacity.database.facts import Database
-from capacity.database.required import require_database
+from capacity.database.given_facts import require_database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.optional import needed_by
 from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, product, random_start

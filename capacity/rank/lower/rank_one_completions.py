@@ -95,13 +95,13 @@ def ones(fibers: Fibers, support: Mask) -> Completion:
 
 
 def independent(
-    of: Solutions, objects: Indices, rng: np.random.Generator, budget: CheckBudget
+    solutions: Solutions, objects: Indices, rng: np.random.Generator, budget: CheckBudget
 ) -> list[Completion]:
     """Draw completions whose entries at some objects are independent, the simplest first.
 
     Parameters
     ----------
-    of : Solutions
+    solutions : Solutions
         The completions with one support.
     objects : ndarray of int64
         Objects of the support.
@@ -120,12 +120,14 @@ def independent(
     MemoryBudgetError
         If the work is too much.
     """
-    n, n_indices = len(objects), len(of.indices)
-    mine = n_indices + np.searchsorted(of.support, objects)
+    n, n_indices = len(objects), len(solutions.indices)
+    mine = n_indices + np.searchsorted(solutions.support, objects)
     # exponents and signs at the indices, then at the objects, of those that were kept
-    exponents, negative = _with_objects(of, np.zeros((0, len(PRIMES) + 1, n_indices), np.int64))
-    for drawn in _draws(of, n, rng, budget):
-        more, minus = _with_objects(of, drawn)
+    exponents, negative = _with_objects(
+        solutions, np.zeros((0, len(PRIMES) + 1, n_indices), np.int64)
+    )
+    for drawn in _draws(solutions, n, rng, budget):
+        more, minus = _with_objects(solutions, drawn)
         small = np.abs(more).max(axis=(1, 2)) <= LARGEST_EXPONENT
         exponents = np.concatenate([exponents, more[small]])
         negative = np.concatenate([negative, minus[small]])
@@ -135,32 +137,36 @@ def independent(
         if len(first) == n:
             break
     budget.spend(WRITTEN * negative.size)
-    found: list[Completion] = []
+    completions: list[Completion] = []
     for powers, minus in zip(exponents, negative.tolist(), strict=True):
         values = [
             math.prod((Fraction(p) ** w for p, w in zip(PRIMES, of_one, strict=True) if w),
                       start=Fraction(-1 if sign else 1))
             for of_one, sign in zip(powers.T.tolist(), minus, strict=True)
         ]  # fmt: skip
-        found.append(
+        completions.append(
             Completion(
-                dict(zip(of.support.tolist(), values[n_indices:], strict=True)),
-                dict(zip(of.indices.tolist(), values[:n_indices], strict=True)),
+                dict(zip(solutions.support.tolist(), values[n_indices:], strict=True)),
+                dict(zip(solutions.indices.tolist(), values[:n_indices], strict=True)),
             )
         )
-    return found
+    return completions
 
 
 def _draws(
-    of: Solutions, wanted: int, rng: np.random.Generator, budget: CheckBudget
+    solutions: Solutions, wanted: int, rng: np.random.Generator, budget: CheckBudget
 ) -> Iterator[Indices]:
     """Yield exponents of each of PRIMES, and of -1, at the indices, in rounds of draws."""
-    powers = of.powers[(np.abs(of.powers) < LARGEST_POWER).all(axis=1)].astype(np.int64)
+    powers = solutions.powers[(np.abs(solutions.powers) < LARGEST_POWER).all(axis=1)].astype(
+        np.int64
+    )
     n, last = len(powers), 1 + len(powers) + DRAWS * wanted
     size = n + 2 * wanted
     for start in range(0, last, size):
         numbers = np.arange(start, min(start + size, last))
-        budget.spend(ROUND + DRAWN * len(numbers) * len(of.indices) * (n + len(of.signs)))
+        budget.spend(
+            ROUND + DRAWN * len(numbers) * len(solutions.indices) * (n + len(solutions.signs))
+        )
         # ones, each vector of the basis, then any combination for one prime or for all of them,
         # or of signs alone
         combinations = rng.integers(-1, 2, (len(numbers), len(PRIMES), n))
@@ -169,14 +175,14 @@ def _draws(
         combinations[(numbers % 4 == 0) | (numbers <= n)] = 0
         basis = numbers[(numbers > 0) & (numbers <= n)]
         combinations[basis - start, 0, basis - 1] = 1
-        signs = rng.integers(0, 2, (len(numbers), len(of.signs)))
+        signs = rng.integers(0, 2, (len(numbers), len(solutions.signs)))
         signs[numbers == 0] = 0
-        yield np.concatenate([combinations @ powers, (signs @ of.signs)[:, None]], axis=1)
+        yield np.concatenate([combinations @ powers, (signs @ solutions.signs)[:, None]], axis=1)
 
 
-def _with_objects(of: Solutions, drawn: Indices) -> tuple[Indices, Indices]:
+def _with_objects(solutions: Solutions, drawn: Indices) -> tuple[Indices, Indices]:
     """Return exponents of PRIMES, and whether each is negative, at the indices and the objects."""
-    both = np.concatenate([drawn, drawn[:, :, of.fibers].sum(axis=3)], axis=2)
+    both = np.concatenate([drawn, drawn[:, :, solutions.fibers].sum(axis=3)], axis=2)
     return both[:, :-1], both[:, -1] % 2
 
 
@@ -220,28 +226,30 @@ def terms_of(
     n = len(basis)
     budget.spend(WRITTEN * n * sum(shape) + PRODUCT * n**3)
     entries = flint.fmpq_mat(n, n)
-    for r, one in enumerate(basis):
-        for v, x in one.entries.items():
+    for r, completion in enumerate(basis):
+        for v, x in completion.entries.items():
             entries[r, v] = flint.fmpq(x.numerator, x.denominator)
     dual = entries.inv()
     others = [size for m, size in enumerate(shape) if m != mode]
     first: Indices = np.cumsum([0, *others])
-    found: list[Term] = []
-    for r, one in enumerate(basis):
+    terms: list[Term] = []
+    for r, completion in enumerate(basis):
         column = [dual[w, r] for w in range(n)]
         across = [Fraction(int(x.p), int(x.q)) if x else Fraction(0) for x in column]
         sides = [
-            vector(range(size), [one.factors.get(int(at) + i, Fraction(0)) for i in range(size)])
+            vector(
+                range(size), [completion.factors.get(int(at) + i, Fraction(0)) for i in range(size)]
+            )
             for at, size in zip(first, others, strict=False)
         ]
-        found.append(term(mode, vector(range(n), across), *sides))
-    return tuple(found)
+        terms.append(term(mode, vector(range(n), across), *sides))
+    return tuple(terms)
 
 
 def rank_one_completions(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Prove that the rank exceeds the number of objects, or find as many terms."""
-    of = problem.parts[0]
-    tensor, known = problem.part(of)
+    part = problem.parts[0]
+    tensor, known = problem.part(part)
     last = tensor.ndim - 1
     for mode in [last] if problem.known is not None else range(tensor.ndim):
         n = tensor.shape[mode]
@@ -256,7 +264,7 @@ def rank_one_completions(problem: Problem, goal: Goal) -> Iterable[Finding]:
                 continue
             basis, form = spanning(fibers, budget, seed=goal.seed)
             if form is not None:
-                yield (RankOneCompletion(View(of), mode, form),)
+                yield (RankOneCompletion(View(part), mode, form),)
             elif len(basis) == n:
                 yield (Decomposition(terms_of(basis, tensor.shape, mode, budget)),)
         except MemoryBudgetError:
@@ -301,18 +309,18 @@ def spanning(
         solutions(fibers, support, budget) if len(objects) > 1 else None
         for objects, support in groups
     ]
-    for (objects, _), of in zip(groups, solved, strict=True):
-        for some in of.classes(objects) if of else []:
+    for (objects, _), solved_group in zip(groups, solved, strict=True):
+        for some in solved_group.classes(objects) if solved_group else []:
             if len(some) > 1:
                 form[some[:2]] = 1, -1
                 return [], form
     rng = np.random.default_rng(seed)
     basis: list[Completion] = []
-    for (objects, support), of in zip(groups, solved, strict=True):
-        if of is None:
+    for (objects, support), solved_group in zip(groups, solved, strict=True):
+        if solved_group is None:
             basis.append(ones(fibers, support))
         else:
-            basis += independent(of, objects, rng, budget)
+            basis += independent(solved_group, objects, rng, budget)
     return basis, None
 
 

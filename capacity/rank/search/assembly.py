@@ -1,24 +1,29 @@
-"""Assembly of certificates: the arguments that a ledger's bounds rest on, with method names."""
+"""Certificates of a ledger's bounds: their arguments and methods, over each field."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.exact.types import Indices
+from capacity.rank.bounds import database_bounds
 from capacity.rank.lower.independent_sets import as_unfolding
-from capacity.rank.method import BOUNDS, Method
+from capacity.rank.method import BOUNDS, Method, holds
+from capacity.rank.options import BUDGETS, Field
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import START, RankLedger
 from capacity.rank.upper.slices import sliced
 from capacity.rank.verifier.argument import Argument
+from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.tensor.sparse import SparseTensor
 
 # for each component the name of a bound or a method
 Words: TypeAlias = NDArray[np.object_]
@@ -131,3 +136,44 @@ def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
 def _most_advanced(rests_on: Iterable[str], methods: Sequence[Method]) -> str:
     order = [*BOUNDS, *(method.name for method in methods), START]
     return max(rests_on, key=order.index, default="no entries")
+
+
+def kept_over(end: Certificate, tensor: SparseTensor, field: Field, *, border: bool) -> Certificate:
+    """Return a certificate of the same quantity over a field, or of the border rank.
+
+    Parameters
+    ----------
+    end : Certificate
+        Certificate of an end.
+    tensor : SparseTensor
+        Its tensor.
+    field : {'Q', 'R', 'C'}
+        The field.
+    border : bool
+        Whether the border rank is bounded.
+
+    Returns
+    -------
+    Certificate
+        With the arguments of `end`, if they hold, and else those of unfoldings or slices.
+    """
+    if holds(end.arguments, end.side, field, border=border):
+        return replace(end, field=field, border=border)
+    bounds = database_bounds(tensor)
+    ledger = RankLedger(tensor, bounds, BUDGETS["quick"], 0, field=field, border=border)
+    arguments, by = upper_end(ledger, ())
+    value = sum(argument.value for argument in arguments)
+    upper = replace(
+        end, side="upper", value=value, by=by, arguments=arguments, groups=(), field=field,
+        border=border,
+    )  # fmt: skip
+    if end.side == "upper":
+        return upper
+    if end.quantity == "rank":
+        arguments, by = lower_end(ledger, ())
+    else:
+        arguments, by = effective_lower_end(
+            EffectiveLedger(tensor, bounds, upper, BUDGETS["quick"], 0)
+        )
+    value = sum(argument.value for argument in arguments)
+    return replace(upper, side="lower", value=value, by=by, arguments=arguments)

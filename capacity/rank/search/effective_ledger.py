@@ -22,9 +22,8 @@ import numpy as np
 
 from capacity.exact.types import Indices, Term, vector
 from capacity.rank.bounds import Bounds
-from capacity.rank.effort import Budget
 from capacity.rank.method import Component, Goal, Method, Problem, holds, value_of
-from capacity.rank.number_field import Field
+from capacity.rank.options import Budget, Field
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.scheduler import AS_A_WHOLE, TOO_LARGE, Place
@@ -70,15 +69,15 @@ class EffectiveLedger:
 
     def begin(self, _say: Callable[[str], None]) -> None:
         """Choose the components with the most entries, and the whole, if they are small enough."""
-        found: list[Place] = []
+        places: list[Place] = []
         for number, rows in enumerate(self._subsets()):
             part = Part.of(self.tensor, rows)
             problem = self._problem(part)
             if problem is not None:
-                found.append(Place(number, rows, part, problem))
-        self._places = found
-        if not any(self._is_whole(place) for place in found):
-            self.notes = (AS_A_WHOLE if found else TOO_LARGE,)
+                places.append(Place(number, rows, part, problem))
+        self._places = places
+        if not any(self._is_whole(place) for place in places):
+            self.notes = (AS_A_WHOLE if places else TOO_LARGE,)
 
     def _subsets(self) -> list[Indices]:
         """Return the rows to search: the components with the most entries, then the whole."""
@@ -150,15 +149,15 @@ class EffectiveLedger:
         component = Component(self.tensor, rows, self.bounds.unfoldings, spend)
         return Place(-1, rows, component=component)
 
-    def take(self, place: Place, found: Finding, by: str) -> None:
+    def take(self, place: Place, arguments: Finding, by: str) -> None:
         """Keep arguments that improve on the bounds so far; upper bounds only of the whole."""
-        value = value_of(found)
-        above, below = (holds(found, side, self._field) for side in ("upper", "lower"))
+        value = value_of(arguments)
+        above, below = (holds(arguments, side, self._field) for side in ("upper", "lower"))
         if below and self._others(place.rows) + value > self.value()[0]:
-            self.below = place.rows, found, by
-        affordable = above and steps_above(found) <= OF_AN_END
+            self.below = place.rows, arguments, by
+        affordable = above and steps_above(arguments) <= OF_AN_END
         if affordable and self._is_whole(place) and value < self._upper:
-            self.above, self._upper = (found, by), value
+            self.above, self._upper = (arguments, by), value
 
     def is_open(self, _place: Place) -> bool:
         """Return True if the interval of the whole is open."""
@@ -191,13 +190,13 @@ class EffectiveLedger:
         arguments = self.above[0]
         if not all(isinstance(one, Boxes | Decomposition) for one in arguments):
             arguments = (Boxes(np.arange(self.tensor.n_entries)),)
-        found: list[Term] = []
+        terms: list[Term] = []
         for argument in arguments:
             if isinstance(argument, Decomposition):
-                found += argument.terms
+                terms += argument.terms
             elif isinstance(argument, Boxes):
-                found += _box_terms(argument, self.tensor)
-        return tuple(found) if place.part is None else tuple(_within(found, place.part))
+                terms += _box_terms(argument, self.tensor)
+        return tuple(terms) if place.part is None else tuple(_within(terms, place.part))
 
 
 def _within(terms: list[Term], part: Part) -> Iterator[Term]:

@@ -18,10 +18,9 @@ import numpy as np
 from capacity.errors import MemoryBudgetError
 from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.bounds import Bounds
-from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
 from capacity.rank.method import Component, Goal, Method, Problem, holds, value_of
-from capacity.rank.number_field import Field
+from capacity.rank.options import Budget, Field
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part, relocated, restricted
 from capacity.rank.search.scheduler import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
@@ -228,26 +227,26 @@ class RankLedger:
     def _goal(self, c: int, work: int) -> Goal:
         return Goal(self.best(c), int(self.upper[c]), work, self.budget.limits, self._seed)
 
-    def take(self, place: Place, found: Finding, by: str) -> None:
+    def take(self, place: Place, arguments: Finding, by: str) -> None:
         """Keep arguments that improve on the bounds so far."""
-        c, value = place.number, value_of(found)
+        c, value = place.number, value_of(arguments)
         above, below = (
-            holds(found, side, self.field, border=self.border) for side in ("upper", "lower")
+            holds(arguments, side, self.field, border=self.border) for side in ("upper", "lower")
         )
-        adds = not self.border and all(KINDS[argument.kind].adds for argument in found)
+        adds = not self.border and all(KINDS[argument.kind].adds for argument in arguments)
         if below and adds and value > self.lower[c]:
-            self.additive[c] = found, by
+            self.additive[c] = arguments, by
             self.lower[c] = value
-        if above and value < self.upper[c] and self._checkable(c, found):
-            self.above[c] = found, by
+        if above and value < self.upper[c] and self._checkable(c, arguments):
+            self.above[c] = arguments, by
             self.upper[c] = value
         if below and not adds and value > self.best(c):
-            self.strong[c] = found, by
+            self.strong[c] = arguments, by
 
-    def _checkable(self, c: int, found: Finding) -> bool:
+    def _checkable(self, c: int, arguments: Finding) -> bool:
         """Return True if the upper end, with these arguments, stays within its budget."""
         others: list[Argument] = [a for d, (some, _) in self.above.items() if d != c for a in some]
-        return steps_above((*found, *others)) <= OF_AN_END
+        return steps_above((*arguments, *others)) <= OF_AN_END
 
     def best(self, c: int) -> int:
         """Return the best lower bound of a single component, strong or not."""

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from capacity.exact.types import Indices
 from capacity.progress import Progress
-from capacity.rank.effort import Budget
 from capacity.rank.method import (
     Component,
     Goal,
@@ -21,6 +20,7 @@ from capacity.rank.method import (
     findings,
     findings_in_entries,
 )
+from capacity.rank.options import Budget
 from capacity.rank.reductions.subtensor import Finding, Part
 
 # reasons, for explanations, why components or the whole aren't searched
@@ -93,7 +93,7 @@ class Ledger(Protocol):
         """Return True if the interval at a place is open."""
         ...
 
-    def take(self, place: Place, found: Finding, by: str) -> None:
+    def take(self, place: Place, arguments: Finding, by: str) -> None:
         """Keep arguments about the whole if they improve on the bounds so far."""
         ...
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.exact.factorization import factors, integer_factors
+from capacity.exact.elimination import factors, integer_factors
 from capacity.exact.peeling import reduce
 from capacity.exact.types import Indices, Term, Vector, vector
 from capacity.rank.verifier.kinds.decomposition import PRODUCTS_AN_ENTRY, products_of_terms

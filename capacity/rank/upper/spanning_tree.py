@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
-from capacity.exact.factorization import factors
+from capacity.exact.elimination import factors
 from capacity.exact.modular_rank import ranks_of_differences
 from capacity.exact.types import Indices, Term, term, vector
 from capacity.rank.method import Goal, Method, Problem

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from capacity.checks import shown
 from capacity.errors import CertificateError, InvalidTypeError
-from capacity.rank.number_field import FIELDS, Field
+from capacity.rank.options import FIELDS, Field
 from capacity.rank.verifier.argument import Argument, Side
 from capacity.rank.verifier.argument_json import (
     argument_from_dict,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from capacity.checks import shown
 from capacity.errors import CertificateError
 from capacity.exact.types import Indices
-from capacity.rank.number_field import FIELDS
+from capacity.rank.options import FIELDS
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate

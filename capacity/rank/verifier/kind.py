@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from capacity.exact.types import Touched
-from capacity.rank.number_field import Field
+from capacity.rank.options import Field
 from capacity.rank.verifier.argument import Argument, Side
 from capacity.rank.verifier.entries import Entries, Given
 from capacity.rank.verifier.view import Removed

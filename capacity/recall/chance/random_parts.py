@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from capacity.checks import Seed, generator, require_choice, require_integer, shown
 from capacity.database.codes.lengths import description_length
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
-from capacity.database.required import require_triples
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.embedding.families import dimension
 from capacity.errors import InvalidArgumentError
 from capacity.progress import Progress, bar

@@ -175,9 +175,9 @@ def ablation_test(
     rng = generator(seed)
     with needed_by("ablation_test"):
         from capacity.recall.components.replaced import Outputs, facts_right, like_random
-        from capacity.transformer.activations.ablation import chosen_heads
         from capacity.transformer.activations.models.families import unwrapped
         from capacity.transformer.activations.models.pretrained import quietly
+        from capacity.transformer.activations.patching import chosen_heads
     how = Asking(templates, candidates, labels, language, label_predicates)
     _, groups, notes = prompts_of(model, tokenizer, db, how, caller="ablation_test")
     model = unwrapped(model)

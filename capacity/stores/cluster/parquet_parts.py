@@ -19,8 +19,8 @@ from capacity.database.io.parsing import parsed
 from capacity.database.io.reading import Reading
 from capacity.database.io.tables.cells import in_full, marks
 from capacity.database.io.tables.folders import columns_of_folders
-from capacity.database.io.tables.parquet_data.texts import checked_batches
-from capacity.database.terms.n3 import parse_n3
+from capacity.database.io.tables.parquet_texts import checked_batches
+from capacity.database.terms.nodes import parse_n3
 from capacity.errors import SkippedLinesWarning
 from capacity.reading_limits import MAX_TERM_BYTES
 from capacity.stores.scratch.keys import is_key, key_of, kind_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from capacity.database.io.rdf.lines.scanning import BLANK, KIND_BITS, LITERAL
-from capacity.database.terms.arrow import texts_of
+from capacity.database.terms.columns import texts_of
 from capacity.kept_code import kept
 
 _QUOTE, _UNDERSCORE, _COLON, _LESS, _GREATER = (ord(c) for c in '"_:<>')

@@ -20,7 +20,7 @@ from capacity.database.io.files.pieces import UnsuitedError
 from capacity.database.io.rdf.lines.columns import rewritten
 from capacity.database.io.rdf.lines.scanning import Tails, scan
 from capacity.database.io.rdf.quads import SYNTAXES
-from capacity.database.terms.arrow import compute
+from capacity.database.terms.columns import compute
 from capacity.database.terms.grammar import XSD_STRING
 from capacity.stores.lines.key_columns import key_column
 from capacity.stores.scratch.keys import keys_of_nodes

@@ -15,10 +15,8 @@ from secrets import token_hex
 import pyoxigraph as ox
 
 from capacity.database.choosing.criteria import has_blank
-from capacity.database.terms.blank_nodes import blank_names, rename_blank_nodes
-from capacity.database.terms.n3 import parse_n3
-from capacity.database.terms.nodes import term_from_pyoxigraph
-from capacity.database.terms.term import Term, unchecked
+from capacity.database.terms.nodes import parse_n3, term_from_pyoxigraph
+from capacity.database.terms.term import Term, blank_names, rename_blank_nodes, unchecked
 from capacity.stores.scratch.scratch import Scratch
 
 # the last digits of ids, in base 8

@@ -18,10 +18,9 @@ from capacity.database.io.tables.cells import (
     recognised,
     uncertain,
 )
-from capacity.database.io.tables.doubts import refuse_empty_rows, refuse_quoting
 from capacity.database.io.tables.layout import Layout, layout_of
-from capacity.database.io.tables.table import Table, missing_cell
-from capacity.database.terms.n3 import parse_n3
+from capacity.database.io.tables.table import Table, missing_cell, refuse_empty_rows, refuse_quoting
+from capacity.database.terms.nodes import parse_n3
 from capacity.stores.scratch.keys import is_key, key_of
 from capacity.stores.scratch.scratch import Scratch
 
@@ -49,7 +48,7 @@ class TableFile:
     own : Table, optional
         The table without the columns that its folders name.
     doubtful : bool
-        Whether rows that other programs mean in another way are to be refused (`doubts`).
+        Whether rows that other programs mean in another way are to be refused (`table`).
     quoted : bool
         Whether cells with quotes may be quoted as those of CSV.
     """

@@ -28,7 +28,7 @@ from capacity.database.io.tables.parquet import (
 )
 from capacity.database.io.tables.table import SEPARATORS, Table
 from capacity.database.io.tables.text import rows_of_text, uncommented
-from capacity.database.terms.arrow import compute
+from capacity.database.terms.columns import compute
 from capacity.reading_limits import Limits
 from capacity.stores.scratch.scratch import HELD, ROWS, Scratch
 from capacity.stores.scratch.streams import FileText, Stream, open_regular, opened, whole_lines
@@ -234,7 +234,7 @@ def parquet_table(
             for row in zip(*map(cells_of_column, batch.columns), strict=True)
         )
         # a missing cell is None, which the types don't tell
-        yield from enumerate(cast(Iterator[tuple[str, ...]], found), start=1)
+        yield from enumerate(cast("Iterator[tuple[str, ...]]", found), start=1)
 
     table = Table(where, "parquet", Rows(rows), tuple(names))
 

@@ -45,7 +45,7 @@ def admitted(
 ) -> Plan:
     """Return the plan as this folder admits it, and write its manifest if there is none.
 
-    The caller must hold the folder's lock (`capacity.sweep.storage.locks`).
+    The caller must hold the folder's lock (`capacity.sweep.storage.layout`).
 
     Parameters
     ----------

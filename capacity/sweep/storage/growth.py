@@ -26,8 +26,7 @@ import pyarrow as pa
 
 from capacity.errors import SweepError, warn_caller
 from capacity.sweep.plan import Plan
-from capacity.sweep.storage.layout import SHARDS, UNFINISHED, shard_files
-from capacity.sweep.storage.locks import divisions
+from capacity.sweep.storage.layout import SHARDS, UNFINISHED, divisions, shard_files
 from capacity.sweep.storage.manifest import begin, manifests, shard_names, without_replaced
 from capacity.sweep.storage.records import DamagedFileError
 from capacity.sweep.storage.row_schema import RANK_COLUMNS, runs_schema, unfinished_schema

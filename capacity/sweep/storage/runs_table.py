@@ -30,9 +30,17 @@ import pyarrow.parquet as pq
 from capacity.errors import SweepError
 from capacity.sweep.storage.layout import SHARDS, TABLE, require_own_shards
 from capacity.sweep.storage.manifest import manifests
-from capacity.sweep.storage.old_schemas import SCHEMA_2, from_schema_2, from_schema_3, schema_3
 from capacity.sweep.storage.records import DamagedFileError, read, write
-from capacity.sweep.storage.row_schema import RUNS_SCHEMA, Row, schema_like, unfinished_schema
+from capacity.sweep.storage.row_schema import (
+    RUNS_SCHEMA,
+    SCHEMA_2,
+    Row,
+    from_schema_2,
+    from_schema_3,
+    schema_3,
+    schema_like,
+    unfinished_schema,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -45,15 +45,17 @@ from capacity.sweep.storage.layout import (
     RANKS,
     SHARDS,
     UNFINISHED,
+    divisions,
+    locked,
     make_folders,
     names_of_run,
+    part_of,
     ranks_name,
     remove_own_parts,
     remove_strays,
     require_files,
     require_own_shards,
 )
-from capacity.sweep.storage.locks import divisions, locked, part_of
 from capacity.sweep.storage.manifest import manifests, shard_names
 from capacity.sweep.storage.records import (
     DamagedFileError,

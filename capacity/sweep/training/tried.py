@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from capacity.errors import SweepError
-from capacity.evaluator.accuracy import accuracy_of_logits
+from capacity.evaluator.accuracy import accuracy_of_logits, margins, smallest_scale
 from capacity.evaluator.columns import accuracy_column
-from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.model.forward import logits_of_pairs
 from capacity.layer.recall import pair_logits
 from capacity.layer.run import snapshots as of_one

@@ -12,9 +12,7 @@ S. Smith et al., FROSTT: The Formidable Repository of Open Sparse Tensors and To
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from itertools import chain, islice
@@ -23,7 +21,6 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.checks import shown
 from capacity.errors import (
     CountedFromZeroWarning,
     InvalidArgumentError,
@@ -31,18 +28,24 @@ from capacity.errors import (
     warn_caller,
 )
 from capacity.reading_limits import Limits
-from capacity.tensor.coordinates import LARGEST_ENTRY, LARGEST_ORDER, LARGEST_SIDE, checked_shape
+from capacity.tensor.coordinates import LARGEST_ENTRY, LARGEST_ORDER, LARGEST_SIDE
 from capacity.tensor.dense import from_coo
 from capacity.tensor.formats.npy import refuse_order
+from capacity.tensor.formats.tns_header import (
+    INDEX,
+    SHAPE,
+    VALUE,
+    Header,
+    error_at,
+    said_shape,
+    text_of,
+)
 from capacity.tensor.sparse import SparseTensor
 
 _DEFAULT = Limits()
 # lines that are parsed together, and the longest line in bytes
 BLOCK = 2**16
 LONGEST = 2**16
-_SHAPE = re.compile(rb"#\s*shape\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
-_INDEX = re.compile(rb"\+?[0-9]{1,20}")
-_VALUE = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 
 
 def parse_tns(
@@ -88,20 +91,20 @@ def parse_tns(
     numbers: list[NDArray[np.int64]] = []
     shape: tuple[int, ...] | None = None
     width = 0
-    head = _Header()
+    head = Header()
     for start, lines in _blocks(name, stream):
         rows: list[list[bytes]] = []
         of: list[int] = []
         for number, line in enumerate(lines, start=start):
             if line.lstrip().startswith(b"#"):
-                said = _SHAPE.match(line.strip())
-                shape = _said_shape(name, number, said[1]) if said else shape
+                said = SHAPE.match(line.strip())
+                shape = said_shape(name, number, said[1]) if said else shape
             elif width == 0 and head.takes(name, number, line):
                 shape = head.shape or shape
             elif fields := line.split():
                 width = width or _checked_width(name, number, len(fields), max_order)
                 if len(fields) != width:
-                    raise _error(
+                    raise error_at(
                         name, number, f"{len(fields)} fields, where lines before have {width}"
                     )
                 rows.append(fields)
@@ -133,7 +136,7 @@ def parse_tns(
         first = int(np.flatnonzero(outside)[0])
         within = f"within the shape {shape}" if shape else "up to 2^31 - 1"
         why = "" if least else ", for one is 0"
-        raise _error(
+        raise error_at(
             name, int(np.concatenate(numbers)[first]),
             f"indices must count from {least}{why}, {within}; got {at[first].tolist()}",
         )  # fmt: skip
@@ -146,83 +149,6 @@ def parse_tns(
         return from_coo(at - least, entries[:, -1], shape)
     except InvalidArgumentError as error:
         raise TensorFormatError(name, str(error), format="tns") from None
-
-
-@dataclass
-class _Header:
-    """The header of the Tensor Toolbox, a line after the other; None of it if there is none."""
-
-    seen: int = 0
-    shape: tuple[int, ...] | None = None
-    order: int = 0
-    n_entries: int | None = None
-
-    def takes(self, name: str, number: int, line: bytes) -> bool:
-        """Take a line that belongs to the header; return whether it does."""
-        text = line.strip()
-        if not text:
-            return False
-        if self.seen == 0 and text.lower() != b"sptensor":
-            if text.lower() in (b"tensor", b"matrix", b"ktensor"):
-                raise _error(name, number, f"a {text.decode()} of the Tensor Toolbox isn't sparse")
-            self.seen = 4
-        if self.seen == 4:
-            return False
-        if self.seen == 2:
-            self.shape = _said_shape(name, number, text)
-            if len(self.shape) != self.order:
-                raise _error(name, number, f"{self.order} sizes must follow; got {_text(text)}")
-        elif self.seen:
-            if not _INDEX.fullmatch(text):
-                raise _error(name, number, f"a header must have a number here; got {_text(text)}")
-            if self.seen == 1:
-                self.order = int(text)
-            else:
-                self.n_entries = int(text)
-        self.seen += 1
-        return True
-
-    def require_entries(self, name: str, n_entries: int) -> None:
-        """Refuse a file that has another number of entries than its header has."""
-        if self.n_entries not in (None, n_entries):
-            raise TensorFormatError(
-                name, f"its header has {self.n_entries:,} entries, and it has {n_entries:,}",
-                format="tns", advice="It may have been cut: fetch or write it again.",
-            )  # fmt: skip
-
-
-def n_fields(beginning: bytes) -> int:
-    r"""Count the numbers of the first line of a text, which isn't one of comments.
-
-    0 if they aren't divided by blanks, as those of a table by tabs aren't, or one but the last
-    isn't an index.
-
-    Examples
-    --------
-    >>> n_fields(b"# said\n\n1 2 0.5\n"), n_fields(b"1\t2\t3\n"), n_fields(b"a 1 1\n")
-    (3, 0, 0)
-    """
-    lines = beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
-    *indices, value = first.split() or [b""]
-    plain = b"\t" not in first.strip() and all(map(_INDEX.fullmatch, indices))
-    return len(indices) + 1 if plain and _VALUE.fullmatch(value) else 0
-
-
-def says_shape(beginning: bytes) -> bool:
-    r"""Return whether a text begins with a comment on the shape, and not with a line of facts.
-
-    Examples
-    --------
-    >>> says_shape(b"# shape: 4 4\n1 1 5\n")
-    True
-    """
-    lines = beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    # the last may be cut
-    is_text = all(
-        not line.strip() or line.startswith(b"#") or n_fields(line) for line in lines[:-1]
-    )
-    return is_text and any(map(_SHAPE.match, lines))
 
 
 def tns_text(tensor: SparseTensor) -> bytes:
@@ -253,32 +179,19 @@ def _blocks(name: str, stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
     while block := list(islice(lines, BLOCK)):
         for number, line in enumerate(block, start=start):
             if len(line) == LONGEST and not line.endswith(b"\n"):
-                raise _error(name, number, f"a line of over {LONGEST:,} bytes")
+                raise error_at(name, number, f"a line of over {LONGEST:,} bytes")
         yield start, block
         start += len(block)
 
 
 def _checked_width(name: str, number: int, width: int, max_order: int) -> int:
     if not 2 <= width <= LARGEST_ORDER + 1:
-        raise _error(
+        raise error_at(
             name, number, f"a line must hold 1 to {LARGEST_ORDER} indices and a value, divided by "
             f"blanks; the number of its fields is {width}",
         )  # fmt: skip
     refuse_order(name, "tns", width - 1, max_order)
     return width
-
-
-def _said_shape(name: str, number: int, text: bytes) -> tuple[int, ...]:
-    try:
-        fields = [int(field) for field in text.split() if _INDEX.fullmatch(field)]
-        if len(fields) == len(text.split()):
-            return checked_shape(fields)
-    except InvalidArgumentError:
-        pass
-    raise _error(
-        name, number, "a shape must be 1 to 32 sizes from 1 to 2^31 - 1; got "
-        f"{shown(text.decode('utf-8', 'replace'))}",
-    )  # fmt: skip
 
 
 def _parsed(
@@ -313,36 +226,25 @@ def _plain_integers(fields: list[bytes]) -> NDArray[np.int64] | None:
 
 
 def _index(name: str, number: int, field: bytes) -> int:
-    if not _INDEX.fullmatch(field) or int(field) > LARGEST_SIDE:
-        raise _error(
+    if not INDEX.fullmatch(field) or int(field) > LARGEST_SIDE:
+        raise error_at(
             name,
             number,
-            f"an index must be an integer from 1 to 2^31 - 1, or from 0; got {_text(field)}",
+            f"an index must be an integer from 1 to 2^31 - 1, or from 0; got {text_of(field)}",
         )
     return int(field)
 
 
 def _value(name: str, number: int, field: bytes) -> int:
-    if not _VALUE.fullmatch(field):
-        raise _error(name, number, f"a value must be an integer; got {_text(field)}")
+    if not VALUE.fullmatch(field):
+        raise error_at(name, number, f"a value must be an integer; got {text_of(field)}")
     # a decimal, unlike a fraction, doesn't write the zeros of 1e999999999
     value = Decimal(field.decode())
     if value and (value.adjusted() > 19 or abs(value) > LARGEST_ENTRY):
-        raise _error(name, number, f"a value must have at most 63 bits; got {_text(field)}")
+        raise error_at(name, number, f"a value must have at most 63 bits; got {text_of(field)}")
     if value != value.to_integral_value():
         raise TensorFormatError(
-            name, f"a value must be an integer; got {_text(field)}", format="tns", line=number,
+            name, f"a value must be an integer; got {text_of(field)}", format="tns", line=number,
             advice="Multiply all values by a common denominator, which doesn't change the rank.",
         )  # fmt: skip
     return int(value)
-
-
-def _text(field: bytes) -> str:
-    return shown(field.decode("utf-8", "replace"))
-
-
-def _error(name: str, number: int, reason: str) -> TensorFormatError:
-    return TensorFormatError(
-        name, reason, format="tns", line=number,
-        advice="A line is the indices of an entry, counted from 1, and its value.",
-    )  # fmt: skip

@@ -12,7 +12,7 @@ from capacity.checks import require_choice
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank import Argument, Boxes, Certificate, Decomposition, Pencil, Unfolding
-from capacity.rank.number_field import Field
+from capacity.rank.options import Field
 from capacity.rank.verifier.certificate import Quantity, Side
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor import SparseTensor, grouped

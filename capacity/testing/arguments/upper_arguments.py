@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from capacity.exact.factorization import factors
+from capacity.exact.elimination import factors
 from capacity.exact.types import Indices, Mask, Term, Vector, vector
 from capacity.rank import (
     AlgebraicDecomposition,

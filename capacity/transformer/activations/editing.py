@@ -17,12 +17,13 @@ from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import edited_heads, is_edited
-from capacity.transformer.activations.following.layer_count import (
+from capacity.transformer.activations.following.modules import (
     LayerCount,
     counted_layers,
+    given_tensor,
+    layers_of,
     require_attending,
 )
-from capacity.transformer.activations.following.modules import given_tensor, layers_of
 from capacity.transformer.activations.models.families import Part, body_of
 
 # what is written in place of something: nothing, the same by all tokens, or by each its own

@@ -19,12 +19,12 @@ from capacity.transformer.activations.following.attention_calls import (
     AttentionCall,
     heard_attention,
 )
-from capacity.transformer.activations.following.layer_count import (
+from capacity.transformer.activations.following.modules import (
     LayerCount,
     counted_layers,
+    layers_of,
     require_attending,
 )
-from capacity.transformer.activations.following.modules import layers_of
 from capacity.transformer.activations.models.families import body_of
 
 

@@ -18,7 +18,7 @@ from capacity.transformer.activations.following.attention_calls import (
     heard_attention,
     is_edited,
 )
-from capacity.transformer.activations.following.layer_count import (
+from capacity.transformer.activations.following.modules import (
     LayerCount,
     counted_layers,
     require_attending,

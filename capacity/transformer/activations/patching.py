@@ -1,24 +1,148 @@
-"""Activation patching: a run of a model with activations of another run in place of its own.
+"""Runs of a model with heads removed, or with activations of another run in their place.
 
 A model reads one sentence, and what some heads write, or the residual stream at some tokens, is
 what it was for another sentence. How far the prediction moves to that of the other sentence shows
 what the activations decide (Vig et al. 2020; Meng et al. 2022, "Locating and Editing Factual
 Associations in GPT", whose causal tracing it is, with the roles of the two sentences chosen).
+
+Heads are numbered as `capture` numbers them, and reached in the same way: through the function that
+``transformers`` hands queries, keys and values to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from torch import Tensor, nn
 
 from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.transformer.activations.ablation import chosen_heads
-from capacity.transformer.activations.editing import Edits, Instead, edited
-from capacity.transformer.activations.models.families import Part
+from capacity.transformer.activations.capturing import capture
+from capacity.transformer.activations.editing import Edits, Instead, edited, require_head
+from capacity.transformer.activations.models.families import Part, body_of
 from capacity.transformer.activations.records.cache import ActivationCache
+
+# by layer and head, what it writes in place of its own
+_Written = dict[int, dict[int, Instead]]
+
+
+@contextmanager
+def ablated(
+    model: nn.Module,
+    heads: Iterable[tuple[int, int]],
+    *,
+    mean_over: Mapping[str, Any] | Tensor | None = None,
+    resample_from: Mapping[str, Any] | Tensor | None = None,
+    part: Part | None = None,
+) -> Iterator[nn.Module]:
+    """Run a model without what some of its heads write, in a context.
+
+    The model is changed nowhere; its calls in this context, of this thread, lack the heads, as do
+    gradients and what it generates. `capacity.layer.ablate` copies an `AttentionLayer` without
+    heads.
+
+    Parameters
+    ----------
+    model : nn.Module
+        A model of Hugging Face's ``transformers`` whose attention goes through its
+        ``AttentionInterface``, with any head on top.
+    heads : iterable of (int, int)
+        Layer and head, counted from 0, of each head to ablate.
+    mean_over : mapping, or integer tensor of shape (batch, n), optional
+        Sentences, as `capture` has them. The heads then write the mean of what they write at all
+        tokens of these, in place of nothing.
+    resample_from : mapping, or integer tensor of shape (batch, n), optional
+        Other sentences, as many and as long as those that the model is to read. The heads then
+        write at each token what they write at the same place of these.
+    part : {"encoder"}, optional
+        Which attention of an encoder-decoder is meant; that of decoders isn't ablated.
+
+    Yields
+    ------
+    nn.Module
+        The model.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such layer or head, which is known of layers once the model has run; if no
+        attention of the model goes through the interface, or it is that of a decoder which reads an
+        encoder; if heads with a gate are to write anything but nothing.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from transformers import GPT2Config, GPT2LMHeadModel
+    >>> sizes = GPT2Config(n_embd=16, n_layer=2, n_head=4, vocab_size=50)
+    >>> model, tokens = GPT2LMHeadModel(sizes).eval(), torch.tensor([[2, 7, 11, 3]])
+    >>> before = model(tokens).logits
+    >>> with ablated(model, [(0, 1), (1, 3)]):
+    ...     bool((model(tokens).logits == before).all())
+    False
+    >>> bool((model(tokens).logits == before).all())
+    True
+    """
+    written = chosen_heads(heads)
+    if not written:
+        raise InvalidArgumentError("`heads` must have a pair of a layer and a head; got none.")
+    if part not in (None, "encoder"):
+        raise InvalidArgumentError(
+            "The heads of an encoder, or of a model of one stack, are ablated; got `part` "
+            f"{shown(part)}. Set rows of the decoder's output weights to 0 for its heads."
+        )
+    running: Any = getattr(model, "_orig_mod", model)
+    body_of(running, part)
+    if mean_over is not None and resample_from is not None:
+        raise InvalidArgumentError(
+            "Heads must write either a mean or what they write elsewhere; got both `mean_over` and "
+            "`resample_from`. Pass one of them."
+        )
+    over = resample_from if mean_over is None else mean_over
+    if over is not None:
+        _set_written(written, running, over, part, as_mean=mean_over is not None)
+    with edited(model, Edits(written), part):
+        yield model
+
+
+def chosen_heads(heads: Iterable[tuple[int, int]]) -> dict[int, dict[int, Instead]]:
+    """Return pairs of a layer and a head by layer; what a head writes is None.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For anything but such pairs.
+    """
+    written: _Written = {}
+    for pair in heads if isinstance(heads, Iterable) else [heads]:
+        if not isinstance(pair, Iterable) or isinstance(pair, str) or len(both := [*pair]) != 2:
+            raise InvalidArgumentError(
+                "`heads` must be pairs of a layer and a head, such as [(0, 3)]; got "
+                f"{shown(heads)}."
+            )
+        layer, head = (require_integer("heads", one, least=0) for one in both)
+        written.setdefault(layer, {})[head] = None
+    return written
+
+
+def _set_written(
+    written: _Written, model: nn.Module, over: Any, part: Part | None, *, as_mean: bool
+) -> None:
+    captured = capture(model, over, part=part, layers=sorted(written))
+    n_tokens = captured.mask.sum()
+    for number, layer in zip(sorted(written), captured.layers, strict=True):
+        if layer.gate is not None:
+            raise InvalidArgumentError(
+                "Heads that write a mean, or what they write elsewhere, must have no gate, as it "
+                f"differs from token to token; those of layer {number} have one. Omit `mean_over` "
+                "and `resample_from`, so that they write nothing."
+            )
+        for head in written[number]:
+            require_head(number, head, layer.z.shape[1])
+            z = layer.z[:, head]
+            # z is 0 at padding
+            written[number][head] = z.sum((0, 1)) / n_tokens if as_mean else z
 
 
 @contextmanager

@@ -11,20 +11,23 @@ from torch import Tensor, nn
 
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
-from capacity.transformer.activations.following.layer_count import require_attending
-from capacity.transformer.activations.following.modules import modules_of, product_of
+from capacity.transformer.activations.following.modules import (
+    modules_of,
+    product_of,
+    require_attending,
+)
 from capacity.transformer.activations.following.recorder import Heads, Recorder
 from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.models.families import Part, body_of
 from capacity.transformer.activations.models.inputs import checked_inputs, mask_of
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.tokens import require_affordable_attention
 from capacity.transformer.activations.records.validation import (
     Check,
     check_heads,
     check_output,
     is_softmax,
     random_vector,
-    require_affordable_attention,
 )
 from capacity.transformer.activations.untouched import (
     generator_of,

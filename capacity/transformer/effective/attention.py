@@ -30,7 +30,7 @@ from capacity.checks import require_choice
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.records.cache import ActivationCache
-from capacity.transformer.effective.causal import project_causally
+from capacity.transformer.effective.causal import project_causally, project_within
 from capacity.transformer.effective.column_space import (
     ColumnSpace,
     column_span,
@@ -43,7 +43,6 @@ from capacity.transformer.effective.projection import (
     spanning,
     squared,
 )
-from capacity.transformer.effective.windows import project_within
 
 
 @dataclass(frozen=True, eq=False)

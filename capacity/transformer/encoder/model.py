@@ -38,11 +38,11 @@ from capacity.transformer.activations.records.cache import (
     Written,
     normed,
 )
-from capacity.transformer.activations.records.validation import (
-    check_written,
+from capacity.transformer.activations.records.tokens import (
     checked_tokens,
     require_affordable_attention,
 )
+from capacity.transformer.activations.records.validation import check_written
 from capacity.transformer.encoder.config import EncoderConfig, initial_weights
 
 

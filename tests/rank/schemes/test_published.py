@@ -18,7 +18,7 @@ from capacity.rank import (
     verify_decomposition,
     write_decomposition,
 )
-from capacity.rank.schemes.reading import read_scheme
+from capacity.rank.schemes.files import read_scheme
 from capacity.tensor import SparseTensor, matrix_multiplication, polynomial_product, read_tensor
 
 DATA = Path(__file__).parent / "data"

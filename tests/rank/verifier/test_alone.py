@@ -21,7 +21,7 @@ ALLOWED = (
     "capacity.tensor.sparse",
     "capacity.tensor.structure",
     "capacity.rank.given",
-    "capacity.rank.number_field",
+    "capacity.rank.options",
     "capacity.errors",
     "capacity.checks",
     "capacity.safe_files",

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.errors import MemoryBudgetError
 from capacity.rank import Pencil, pencil_rank, rank_interval
-from capacity.rank.effort import BUDGETS
+from capacity.rank.options import BUDGETS
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds.pencil import DEPENDENT
+from capacity.rank.verifier.procedures.kronecker_form import distinct_real_roots
 from capacity.rank.verifier.procedures.pencils import LARGEST_BLOCK, sparse_pencil_rank
-from capacity.rank.verifier.procedures.real_roots import distinct_real_roots
 from capacity.testing import databases
 from tests.oracles import database
 from tests.second_checker import claim, rank_of_two_slices, second_checker

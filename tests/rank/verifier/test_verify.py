@@ -32,9 +32,9 @@ from capacity.rank import (
 )
 from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.cp.making_exact import enclose
-from capacity.rank.effort import Limits
 from capacity.rank.lower.substitution.dense import rebased_orders
 from capacity.rank.method import Goal, Problem
+from capacity.rank.options import Limits
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS

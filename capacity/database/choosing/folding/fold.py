@@ -2,7 +2,7 @@
 
 ======================  ============================================================================
 ``lists``               a fact about a list becomes a fact about each of its members
-                        (`capacity.database.choosing.folding.lists`)
+                        (`capacity.database.choosing.folding.graph`)
 ``restrictions``        ``A subClassOf (p some B)`` becomes ``A p B``
                         (`capacity.database.choosing.folding.restrictions`)
 ``statements``          a statement node becomes the fact that it states, without its qualifiers
@@ -152,7 +152,7 @@ def fold(db: Database, folds: tuple[str, ...]) -> tuple[Database, Folded | None]
 
 def _folded(graph: Graph, folds: tuple[str, ...]) -> tuple[Graph, dict[str, int]]:
     """Fold statements, restrictions and lists to facts of arity 3, in this order."""
-    from capacity.database.choosing.folding.lists import fold_lists
+    from capacity.database.choosing.folding.graph import fold_lists
     from capacity.database.choosing.folding.restrictions import fold_restrictions
     from capacity.database.choosing.folding.statements import find_statements
 

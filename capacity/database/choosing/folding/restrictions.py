@@ -33,8 +33,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.choosing.folding.graph import NONE, Graph, Row, require_few
-from capacity.database.choosing.folding.lists import Lists, find_lists
+from capacity.database.choosing.folding.graph import (
+    NONE,
+    Graph,
+    Lists,
+    Row,
+    find_lists,
+    require_few,
+)
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import OWL, RDFS
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from capacity.database.terms.arrow import texts_of
+from capacity.database.terms.columns import texts_of
 from capacity.kept_code import kept
 
 # an odd number near 2**64 / golden ratio (Knuth, The Art of Computer Programming, 6.4)

@@ -21,8 +21,7 @@ from capacity.database.facts import Database
 from capacity.database.io.files.formats import format_of_name
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.database.terms.blank_nodes import blank_names, rename_blank_nodes
-from capacity.database.terms.term import Term
+from capacity.database.terms.term import Term, blank_names, rename_blank_nodes
 from capacity.errors import DatabaseFormatError, InvalidTypeError, MultiValuedError
 from capacity.safe_files import advice_on_name
 

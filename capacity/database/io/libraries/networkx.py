@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.database.policy import MultiPolicy
-from capacity.database.required import require_triples
 from capacity.database.terms.nodes import as_term
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from capacity.checks import shown
 from capacity.database.arity import LEAST, MOST, role_names
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
+from capacity.database.given_facts import DatabaseLike, require_database
 from capacity.database.io.libraries.frames import texts_of
 from capacity.database.io.table_options import (
     Columns,
@@ -23,7 +23,6 @@ from capacity.database.io.tables.headers import Row, role_order
 from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
-from capacity.database.required import require_database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.optional import needed_by
 

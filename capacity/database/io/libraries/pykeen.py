@@ -8,12 +8,11 @@ import numpy as np
 
 from capacity.checks import shown
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.database.io.table_options import TableTerms, check_terms, table_options
 from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
-from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.optional import needed_by
 

@@ -11,9 +11,8 @@ import pyoxigraph as ox
 from capacity.database.facts import Database
 from capacity.database.io.rdf.graphs import DEFAULT, check_graph
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.nodes import term_from_pyoxigraph
-from capacity.database.terms.term import Ids, Term
+from capacity.database.terms.term import Ids, Term, with_stable_names
 from capacity.errors import DatabaseFormatError, InvalidTypeError
 
 

@@ -9,10 +9,9 @@ from urllib.parse import quote
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike
+from capacity.database.given_facts import DatabaseLike, require_triples
 from capacity.database.io.rdf.graphs import DEFAULT, check_graph
 from capacity.database.policy import MultiPolicy
-from capacity.database.required import require_triples
 from capacity.database.terms.grammar import is_blank_name
 from capacity.database.terms.nodes import term_from_rdflib, term_to_rdflib
 from capacity.database.terms.term import Ids, Term

@@ -28,9 +28,9 @@ from capacity.database.io.rdf.guards.json import why_no_facts
 from capacity.database.io.rdf.quads import checked_text, parse_quads
 from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.grammar import lacks_language
 from capacity.database.terms.nodes import term_from_pyoxigraph
+from capacity.database.terms.term import with_stable_names
 from capacity.errors import AnnotationWarning, DatabaseFormatError, warn_caller
 
 

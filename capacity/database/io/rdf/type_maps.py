@@ -100,7 +100,7 @@ class _Writer:
     def value(self, node: Any, terms: _Terms) -> Any:
         """Write a value within contexts."""
         if isinstance(node, list):
-            return [self.value(one, terms) for one in node]
+            return [self.value(item, terms) for item in node]
         if not isinstance(node, dict):
             return node
         made: dict[str, Any] = {}
@@ -125,7 +125,7 @@ class _Writer:
                 _listed(_of(definition, "@container"))
             ):
                 # its keys are no terms
-                made[key] = {name: self.value(one, within) for name, one in value.items()}
+                made[key] = {name: self.value(item, within) for name, item in value.items()}
             else:
                 made[key] = self.value(value, within)
         return made
@@ -148,7 +148,7 @@ class _Writer:
     def context(self, context: Any) -> Any:
         """Add to each term of a type map another without container; @set has no meaning in RDF."""
         if isinstance(context, list):
-            return [self.context(one) for one in context]
+            return [self.context(item) for item in context]
         if not isinstance(context, dict):
             return context
         made: dict[str, Any] = {}
@@ -159,7 +159,7 @@ class _Writer:
                     definition["@context"] = self.context(definition["@context"])
                 container = definition.get("@container")
                 if isinstance(container, list) and len(container) > 1 and "@set" in container:
-                    definition["@container"] = [one for one in container if one != "@set"]
+                    definition["@container"] = [item for item in container if item != "@set"]
                 if is_type_map(definition):
                     self.has_maps = True
                     other = {k: v for k, v in definition.items() if k != "@container"}

@@ -23,14 +23,13 @@ from urllib.parse import urlencode, urljoin
 from capacity._version import __version__
 from capacity.checks import shown
 from capacity.database.io.sparql.bodies import Body
-from capacity.database.io.sparql.connections import Connections
+from capacity.database.io.sparql.connections import BusyError, Connections, failed, require_answer
 from capacity.database.io.sparql.endpoints import (
     Credentials,
     Endpoint,
     credentials_of,
     endpoint_at,
 )
-from capacity.database.io.sparql.troubles import BusyError, failed, require_answer
 from capacity.errors import CapacityError, EndpointError, InvalidArgumentError
 
 # seconds before an endpoint is asked once more, unless it asks for others

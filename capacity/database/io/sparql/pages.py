@@ -18,9 +18,8 @@ from typing import Literal, TypeAlias
 
 from capacity.database.io.sparql.answers import select_rows, whole_number
 from capacity.database.io.sparql.client import Client
-from capacity.database.io.sparql.queries.parts import Query
-from capacity.database.terms.blank_nodes import blank_names
-from capacity.database.terms.term import Term
+from capacity.database.io.sparql.query_parts import Query
+from capacity.database.terms.term import Term, blank_names
 from capacity.errors import EndpointError
 
 Completeness: TypeAlias = Literal["check", "trust"]

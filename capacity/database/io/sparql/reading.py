@@ -18,8 +18,8 @@ from capacity.database.io.sparql.answers import construct_triples
 from capacity.database.io.sparql.client import Client
 from capacity.database.io.sparql.endpoints import endpoint_at
 from capacity.database.io.sparql.pages import COMPLETENESS, Completeness, every_row
-from capacity.database.io.sparql.queries.parameters import bound
-from capacity.database.io.sparql.queries.parts import Query, read_query
+from capacity.database.io.sparql.query_parameters import bound
+from capacity.database.io.sparql.query_parts import Query, read_query
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
 from capacity.database.terms.term import Ids

@@ -16,7 +16,7 @@ from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.database.terms.grammar import XSD_STRING, is_term
-from capacity.database.terms.n3 import n3_of, parse_n3
+from capacity.database.terms.nodes import n3_of, parse_n3
 from capacity.database.terms.term import Term, label
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 

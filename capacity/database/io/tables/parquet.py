@@ -23,10 +23,10 @@ from capacity.database.io.tables.cells import cells_of, read_rows
 from capacity.database.io.tables.folders import columns_of_folders, names_with_folders
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import narrowed
-from capacity.database.io.tables.parquet_data.texts import BATCH, checked_batches
+from capacity.database.io.tables.parquet_texts import BATCH, checked_batches
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms.arrow import compute
+from capacity.database.terms.columns import compute
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.reading_limits import Limits
 
@@ -110,7 +110,7 @@ def require_room(
         With the limit, or if its pages aren't where they are by the metadata.
     """
     # every command imports this module, and few read such a file
-    from capacity.database.io.tables.parquet_data.pages import sizes_of_pages
+    from capacity.database.io.tables.parquet_pages import sizes_of_pages
 
     # of all columns: asking for one of them ends the process if the metadata is damaged
     meta = file.metadata
@@ -136,7 +136,7 @@ def _rows(content: Content, chosen: list[str]) -> Iterator[Row]:
         for cells in zip(*map(cells_of_column, batch.columns), strict=True):
             number += 1
             # None, which the types don't tell, is a missing cell
-            yield number, cast(tuple[str, ...], cells)
+            yield number, cast("tuple[str, ...]", cells)
 
 
 def text_batches(

@@ -1,6 +1,6 @@
 """Plain tables of text as columns, which Arrow reads.
 
-A table is plain if no rule of `headers`, `doubts` or `cells` makes it doubtful, all of its rows
+A table is plain if no rule of `headers`, `table` or `cells` makes it doubtful, all of its rows
 have one length, and its quotes, if it is CSV, are those of RFC 4180. Every other table is left to
 the rows of `text`, which are read in the same way, and more slowly.
 """
@@ -24,12 +24,15 @@ from capacity.database.io.files.pieces import UnsuitedError, pieces_of
 from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.comments import after_comments, comments_before, notes_on
-from capacity.database.io.tables.doubts import quoted_cell
-from capacity.database.io.tables.headers import Row, find_header, never_wide, unlike_the_rest
-from capacity.database.io.tables.table import SEPARATORS
+from capacity.database.io.tables.headers import (
+    Row,
+    find_header,
+    never_wide,
+    unlike_the_rest,
+)
+from capacity.database.io.tables.table import SEPARATORS, quoted_cell
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms.arrow import compute
-from capacity.database.terms.columns import CODES, UnsortedTerms
+from capacity.database.terms.columns import CODES, UnsortedTerms, compute
 from capacity.progress import bar
 
 # rows that are looked at for a header

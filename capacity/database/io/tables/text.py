@@ -2,7 +2,7 @@
 
 TSV has no quoting; CSV follows RFC 4180. Cells are text: a quote, ``NA``, ``null`` or an empty cell
 is a label like any other. A row of nothing but empty cells, and a TSV that was quoted as CSV is,
-are refused unless the caller specifies what the table is (`doubts`). What else a table may be,
+are refused unless the caller specifies what the table is (`table`). What else a table may be,
 `headers` and `cells` recognise where it is certain: a header, and N-Triples terms in the cells.
 """
 
@@ -23,15 +23,19 @@ from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableTerms
 from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
 from capacity.database.io.tables.comments import Uncommented, comments_before
-from capacity.database.io.tables.doubts import (
+from capacity.database.io.tables.folders import has_folders_of_roles, with_folders
+from capacity.database.io.tables.headers import (
+    Row,
+)
+from capacity.database.io.tables.table import (
+    SEPARATORS,
+    Table,
     is_empty,
     quoted_cell,
     refuse_empty_rows,
     refuse_quoting,
+    within,
 )
-from capacity.database.io.tables.folders import has_folders_of_roles, with_folders
-from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.table import SEPARATORS, Table, within
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.grammar import is_term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError

@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from capacity.layer.engines.simd import ROW
-from capacity.layer.engines.simd.llvm import (
+from capacity.layer.engines.simd.compile import (
     add_halves,
     array_data,
     constant,

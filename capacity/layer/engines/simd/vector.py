@@ -25,7 +25,7 @@ How it works
     a function of the argument types that returns the type of the result and a generator of LLVM
     instructions. The operators + - * / are overloaded by intrinsics. Of numba's internals only
     ``numba.core.cgutils`` and two methods of its contexts are used; the pieces of LLVM code are in
-    `capacity.layer.engines.simd.llvm`.
+    `capacity.layer.engines.simd.compile`.
 
 Rounding
     Multiplications and additions may be contracted into one rounding, and a division by a constant
@@ -49,7 +49,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 from capacity.layer.engines.simd import ROW
-from capacity.layer.engines.simd.llvm import (
+from capacity.layer.engines.simd.compile import (
     FLAGS,
     add_halves,
     array_data,

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from capacity.exact.compilation import run_kernel
 from capacity.exact.types import Indices, Mask
+from capacity.kept_code import run_kernel
 
 # states of an entry
 GONE, ZERO, NONZERO, UNKNOWN = 0, 1, 2, 3

@@ -17,8 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
-from capacity.rank.schemes.layout import Matrices, by_columns, by_rows
+from capacity.rank.schemes.format import (
+    Matrices,
+    SchemeFile,
+    SchemeFormat,
+    by_columns,
+    by_rows,
+    register_scheme_format,
+)
 from capacity.rank.schemes.numbers import NotRationalError, fractions_of, number_array
 
 _BROKEN = (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError,

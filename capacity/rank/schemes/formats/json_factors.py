@@ -20,9 +20,15 @@ from numpy.typing import NDArray
 
 from capacity.checks import shown
 from capacity.rank.coefficients import GaussianRational
-from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
+from capacity.rank.schemes.format import (
+    Matrices,
+    SchemeFile,
+    SchemeFormat,
+    by_columns,
+    by_rows,
+    register_scheme_format,
+)
 from capacity.rank.schemes.formats.products import of_lines
-from capacity.rank.schemes.layout import Matrices, by_columns, by_rows
 from capacity.rank.schemes.numbers import (
     NotRationalError,
     divided,

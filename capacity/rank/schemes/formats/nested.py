@@ -11,8 +11,13 @@ import re
 from typing import Any
 
 from capacity.checks import shown
-from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
-from capacity.rank.schemes.layout import Matrices, by_columns
+from capacity.rank.schemes.format import (
+    Matrices,
+    SchemeFile,
+    SchemeFormat,
+    by_columns,
+    register_scheme_format,
+)
 from capacity.rank.schemes.numbers import NotRationalError, rational
 
 _TOKEN = re.compile(r"\s*(?:([{}\[\],])|([^{}\[\],\s][^{}\[\],]*))")

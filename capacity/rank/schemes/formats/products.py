@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import shown
-from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
+from capacity.rank.schemes.format import Matrices, SchemeFile, SchemeFormat, register_scheme_format
 from capacity.rank.schemes.forms import (
     Form,
     Name,
@@ -27,7 +27,6 @@ from capacity.rank.schemes.forms import (
     product_of,
     tokens_of,
 )  # fmt: skip
-from capacity.rank.schemes.layout import Matrices
 from capacity.rank.schemes.numbers import NotRationalError
 
 # a text and its line, if it has one

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.checks import shown
-from capacity.rank.schemes.format import SchemeFile, SchemeFormat, register_scheme_format
-from capacity.rank.schemes.layout import Matrices
+from capacity.rank.schemes.format import Matrices, SchemeFile, SchemeFormat, register_scheme_format
 from capacity.rank.schemes.numbers import NotRationalError, rational
 
 PARTS = ("_L.sms", "_R.sms", "_P.sms")

@@ -1,4 +1,4 @@
-"""The Kronecker form of a pencil A + sB of two small dense matrices, over the rationals.
+"""The Kronecker form of a pencil A + sB over the rationals, and the real roots of a polynomial.
 
 *The L blocks* span W, the limit of W_0 = 0 and W_(i+1) = {x: Ax in B W_i}, if s = 0 is no root of
 the pencil (Berger, Trenn). The quotient by W has the other blocks; the transposed pencil has the
@@ -7,6 +7,11 @@ transposed L blocks.
 A root at s = 0 is detected: then B W is larger than A W, and A is replaced by another A + sB.
 Otherwise A maps W onto B W, so that W consists of L blocks alone, and A is injective on the
 quotient. After the same for the transposed pencil, the rest is regular, with no root at s = 0.
+
+The Sturm sequence of a polynomial f over Q begins with f and f', and continues with the negated
+remainders of division. Its signs change more often at minus infinity than at plus infinity, and the
+difference is the number of distinct real roots of f (Sturm 1829; also for f with repeated roots).
+So f is a product of distinct linear factors over R if and only if that number is its degree.
 
 References
 ----------
@@ -20,13 +25,51 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import flint
 import numpy as np
 
 from capacity.exact.types import Indices
-from capacity.rank.verifier.procedures.real_roots import cost_of_real_roots, distinct_real_roots
+
+
+def distinct_real_roots(f: flint.fmpq_poly) -> int:
+    """Count the distinct real roots of a nonzero polynomial.
+
+    Examples
+    --------
+    The polynomial (x - 1)^2 (x^2 + 1) has one:
+
+    >>> distinct_real_roots(flint.fmpq_poly([1, -2, 2, -2, 1]))
+    1
+    """
+    sequence = [_primitive(f), _primitive(f.derivative())]
+    while sequence[-1]:
+        sequence.append(_primitive(-(sequence[-2] % sequence[-1])))
+    above = [g.coeffs()[-1] > 0 for g in sequence[:-1]]
+    below = [
+        positive == (g.degree() % 2 == 0) for positive, g in zip(above, sequence[:-1], strict=True)
+    ]
+    changes = [sum(a != b for a, b in pairwise(signs)) for signs in (below, above)]
+    return changes[0] - changes[1]
+
+
+def cost_of_real_roots(f: flint.fmpq_poly) -> int:
+    """Estimate the nanoseconds that `distinct_real_roots` takes.
+
+    For degree d, it multiplies about d^2 numbers, which are up to d times as long as the
+    coefficients.
+    """
+    d, bits = f.degree(), max(c.height_bits() for c in f.coeffs())
+    return int(20 * d**2 * (1 + d * bits / 64) ** 1.3)
+
+
+def _primitive(f: flint.fmpq_poly) -> flint.fmpq_poly:
+    """Positive multiple with coprime integer coefficients: short numbers, and the same signs."""
+    numerator = f.numer()
+    return flint.fmpq_poly(numerator / abs(numerator.content())) if numerator else f
+
 
 Row: TypeAlias = list[flint.fmpq]
 # called before each part of the work, with estimates of its nanoseconds and bytes

@@ -32,7 +32,7 @@ import numpy as np
 
 from capacity.errors import InvalidArgumentError
 from capacity.exact.types import Indices
-from capacity.rank.verifier.procedures.real_roots import distinct_real_roots
+from capacity.rank.verifier.procedures.kronecker_form import distinct_real_roots
 
 # limits of what is decided, within seconds: n and m, coefficients, and the number of determinants
 # for showing that all combinations are singular

@@ -22,11 +22,18 @@ from capacity.transformer.activations.following.attention_calls import (
     heard_attention,
     is_edited,
 )
-from capacity.transformer.activations.following.gates import GateFollower
-from capacity.transformer.activations.following.layer_count import LayerCount, counted_layers
+from capacity.transformer.activations.following.head_outputs import (
+    GateFollower,
+    LinearCall,
+    ValuesOf,
+    maker_of,
+    storage_of,
+)
 from capacity.transformer.activations.following.modules import (
+    LayerCount,
     attends,
     bias_of,
+    counted_layers,
     has_hooks,
     is_linear,
     last_of,
@@ -35,12 +42,6 @@ from capacity.transformer.activations.following.modules import (
 )
 from capacity.transformer.activations.following.own_attention import OwnAttention
 from capacity.transformer.activations.following.stream import StreamFollower, unfollowed
-from capacity.transformer.activations.following.values import (
-    LinearCall,
-    ValuesOf,
-    maker_of,
-    storage_of,
-)
 from capacity.transformer.activations.records.cache import LayerActivations
 
 # the recorder whose run it is, as hooks are called in other threads' runs of the model, too

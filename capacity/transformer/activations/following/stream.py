@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from capacity.transformer.activations.following.by_tensor import ByTensor
-from capacity.transformer.activations.following.layer_count import LayerCount
 from capacity.transformer.activations.following.modules import (
+    LayerCount,
     Moments,
     fitted_norm,
     given_tensor,

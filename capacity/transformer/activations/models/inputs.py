@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.records.validation import (
+from capacity.transformer.activations.records.tokens import (
     checked_tokens,
     require_dense,
     sentence_mask,

@@ -15,12 +15,8 @@ from torch import Tensor
 from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
-from capacity.transformer.activations.records.validation import (
-    check,
-    is_softmax,
-    require_dense,
-    sentence_mask,
-)
+from capacity.transformer.activations.records.tokens import require_dense, sentence_mask
+from capacity.transformer.activations.records.validation import check, is_softmax
 
 _PATTERN = re.compile(r"blocks\.(\d+)\.attn\.hook_pattern")
 

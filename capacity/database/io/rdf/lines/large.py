@@ -36,9 +36,8 @@ from capacity.database.io.rdf.quads import (
 from capacity.database.io.rdf.rdfxml.reading import RdfXmlLines
 from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms.arrow import compute
-from capacity.database.terms.blank_nodes import ANONYMOUS, OF_JSON
-from capacity.database.terms.columns import CODES, NO_GRAPH
+from capacity.database.terms.columns import CODES, NO_GRAPH, compute
+from capacity.database.terms.term import ANONYMOUS, OF_JSON
 from capacity.errors import DatabaseFormatError
 from capacity.progress import Bar, bar
 

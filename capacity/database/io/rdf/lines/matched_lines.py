@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from capacity.database.terms.arrow import joined
-from capacity.database.terms.columns import CODES, NO_GRAPH
+from capacity.database.terms.columns import CODES, NO_GRAPH, joined
 from capacity.database.terms.term import Ids
 
 # of sets of bytes: \w and \d are those of ASCII

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from capacity.database.io.rdf.rdfxml.bases import Base
 from capacity.database.io.rdf.rdfxml.literals import XmlLiteral, quoted
-from capacity.database.io.rdf.rdfxml.names import XML, ForbiddenError
-from capacity.database.io.rdf.rdfxml.opened import (
+from capacity.database.io.rdf.rdfxml.names import XML, Base, ForbiddenError
+from capacity.database.io.rdf.rdfxml.scopes import (
     COLLECTION,
     IGNORED,
     LITERAL,
     NODE,
     NODES,
     PROPERTY,
+    RDF,
     TRIPLE,
+    Name,
     Open,
+    Scope,
+    Scopes,
 )
-from capacity.database.io.rdf.rdfxml.scopes import RDF, Name, Scope, Scopes
 from capacity.database.io.rdf.rdfxml.triples import TYPE, Triples
 
 _XML_LITERAL = f"^^<{RDF}XMLLiteral>"

@@ -20,9 +20,8 @@ from capacity.database.io.rdf.guards.xml import (
     before_expat,
     refused,
 )
-from capacity.database.io.rdf.rdfxml.bases import checked_iri
 from capacity.database.io.rdf.rdfxml.elements import Elements, LongTermError
-from capacity.database.io.rdf.rdfxml.names import ForbiddenError
+from capacity.database.io.rdf.rdfxml.names import ForbiddenError, checked_iri
 from capacity.errors import DatabaseFormatError
 
 # expat is given pieces of at least and at most these bytes, and keeps texts until they are as long

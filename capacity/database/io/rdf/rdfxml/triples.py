@@ -12,8 +12,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 
 from capacity.database.io.rdf.rdfxml.names import NC_NAME, ForbiddenError
-from capacity.database.io.rdf.rdfxml.opened import Open
-from capacity.database.io.rdf.rdfxml.scopes import RDF, Name, Scope
+from capacity.database.io.rdf.rdfxml.scopes import RDF, Name, Open, Scope
 from capacity.database.terms.grammar import MAX_TRIPLE_DEPTH
 
 TYPE = f"<{RDF}type>"

@@ -1,1 +1,0 @@
-"""Pages of Parquet files, and the columns of texts that are made of them."""

@@ -1,1 +1,0 @@
-"""Patterns of attention by themselves: kinds of heads, and rollout over layers."""

@@ -302,8 +302,7 @@ def test_wrong_use_exits_with_2_and_one_message(
     if arguments:
         assert err.startswith("capacity: ")
         assert err.count("\n") == 1
-        # the longest lists the methods of search
-        assert len(err) < 600
+        assert len(err) < 480
 
 
 def test_an_internal_error_exits_with_70(

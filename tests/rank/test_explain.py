@@ -137,7 +137,7 @@ def test_blocks_that_are_too_large_to_factor_are_counted(monkeypatch: pytest.Mon
     assert verify(found.certificates.upper, tensor).proved
     assert "1 by lines of blocks that are too large to factor" in found.explanation[1]
     assert numbers(found.explanation[1]) == (found.upper, found.upper)
-    assert found.explanation[-1].startswith(f"the ranks of slices give {before.upper}, ")
+    assert found.explanation[-1].startswith(f"the ranks of slices yield {before.upper}, ")
     # closed but for these lines
     alone = from_dense(M[None])
     found = rank_interval(alone, methods=[])

@@ -99,7 +99,7 @@ def count_address(
     name = endpoint_at(str(address)).name
     if format_of_name(urlsplit(str(address)).path) is not None:
         raise InvalidArgumentError(
-            f"{name}: its name is that of a file, and files are not fetched. Save it, and give the "
+            f"{name}: its name is that of a file, and files are not fetched. Save it, and pass the "
             "path of the copy; an endpoint answers queries at an address such as "
             "https://example.org/sparql."
         )

@@ -92,5 +92,5 @@ def require_alone(given: Given | Sequence[Path], file: Path, what: str) -> None:
     if n > 1:
         raise InvalidArgumentError(
             f"{file!s:.200}: {what} must be given alone; got {n} files, whose facts would be "
-            "united. Give it alone."
+            "united. Pass it alone."
         )

@@ -52,7 +52,7 @@ def part_of(folder: Path, part: int, parts: int, key: str) -> Iterator[None]:
         if theirs or not _acquired(lock):
             raise SweepError(
                 f"Another process is doing {'another division' if theirs else 'this part'} of "
-                f"{folder}. Wait for it, or give each process its own part i of the same N with "
+                f"{folder}. Wait for it, or assign each process its own part i of the same N with "
                 "--shard i/N."
             )
     try:

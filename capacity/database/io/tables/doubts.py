@@ -103,8 +103,8 @@ def refuse_quoting(table: Table) -> None:
     if found is not None:
         line, (cell,) = found
         raise table.error(
-            f"TSV knows no quoting, and {cell!r:.60} is quoted as in CSV",
+            f"TSV has no quoting, and {cell!r:.60} is quoted as in CSV",
             line,
-            f'Give pd.read_csv(path, sep="\\t", {AS_TEXT}) to from_pandas, with header=None if the '
-            'first row is a fact; or say table="long" if the quotes are part of the names.',
+            f'Pass pd.read_csv(path, sep="\\t", {AS_TEXT}) to from_pandas, with header=None if the '
+            'first row is a fact; or pass table="long" if the quotes are part of the names.',
         )

@@ -115,7 +115,7 @@ def checked_tokens(
         what = tuple(tokens.shape) if isinstance(tokens, Tensor) else type(tokens).__name__
         raise InvalidArgumentError(
             f"Tokens must be a tensor of shape (batch, n), not empty; got {what}. A tokenizer "
-            "gives one with return_tensors='pt' (and padding=True for several sentences)."
+            "returns one with return_tensors='pt' (and padding=True for several sentences)."
         )
     if tokens.dtype not in (torch.int32, torch.int64):
         raise InvalidArgumentError(f"Tokens must be int32 or int64; got {tokens.dtype}.")
@@ -156,7 +156,7 @@ def require_affordable_attention(tokens: Tensor, n_layers: int, n_heads: int) ->
         raise MemoryBudgetError(
             f"Attention must take at most {ATTENTION_BUDGET:,} bytes in float32; that of {batch} x "
             f"{n:,} tokens in {n_layers} layers of {n_heads} heads would take {n_bytes:,}. Shorten "
-            "the sentences, or give fewer at a time."
+            "the sentences, or pass fewer at a time."
         )
 
 
@@ -268,8 +268,8 @@ def _refuse_empty_rows(layer: LayerActivations, mask: Bool[Tensor, "batch n"], o
     if empty.any():
         raise InvalidArgumentError(
             f"Rows of attention must sum to 1; {int(empty.sum())} of {of} are NaN throughout, as a "
-            "model leaves those of padding. Say by `mask` which positions hold tokens, and set the "
-            "others to 0, as by torch.nan_to_num(x, nan=0.0)."
+            "model leaves those of padding. Mark by `mask` which positions hold tokens, and set "
+            "the others to 0, as by torch.nan_to_num(x, nan=0.0)."
         )
 
 

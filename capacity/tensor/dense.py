@@ -64,7 +64,7 @@ def from_dense(array: Any) -> SparseTensor:
         ...
     capacity.errors.InvalidArgumentError: Entries must be integers from -2^63 + 1 to 2^63 - 1; got
     0.5 at [0, 1]. Multiply the tensor by a common denominator, which doesn't change its rank, or
-    give fractions.Fraction entries to `from_fractions`, which does so.
+    pass fractions.Fraction entries to `from_fractions`, which does so.
     """
     if isinstance(array, SparseTensor):
         return array

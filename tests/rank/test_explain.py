@@ -142,7 +142,7 @@ def test_blocks_that_are_too_large_to_factor_are_counted(monkeypatch: pytest.Mon
     alone = from_dense(M[None])
     found = rank_interval(alone, methods=[])
     assert (found.lower, found.upper) == (11, 12)
-    assert found.explanation[-1].startswith("the ranks of slices give 11, ")
+    assert found.explanation[-1].startswith("the ranks of slices yield 11, ")
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, 2**70, "one"])

@@ -289,7 +289,7 @@ def test_odd_methods_are_refused_when_they_are_made(wrong: dict[str, Any], match
     with pytest.raises(InvalidArgumentError, match=match):
         replace(TOY, **wrong)
     pencil = next(method for method in METHODS if method.name == "pencil")
-    with pytest.raises(InvalidArgumentError, match="isn't told which fibers are observed"):
+    with pytest.raises(InvalidArgumentError, match="doesn't receive which fibers are observed"):
         replace(pencil, effective="observed")
 
 

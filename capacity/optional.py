@@ -150,7 +150,7 @@ def lazy_names(
                 vars(sys.modules[package]).pop(name, None)
                 answering[name] = given
             return given
-        hint = f" Say {said[name]}." if name in said else ""
+        hint = f" Use {said[name]}." if name in said else ""
         if not hint and not name.startswith("_"):
             hint = _hint(name, names, Path(file).parent)
         raise AttributeError(f"{package} has no attribute {name!r}.{hint}")

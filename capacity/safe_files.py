@@ -90,9 +90,9 @@ _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NONBLOCK", "O_BIN
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{32}\.part")
 # what to do about an error of writing; about any other, only to write elsewhere
 _REMEDIES = {
-    errno.ENOSPC: "Free some space, or give",
-    errno.EACCES: "Check the folder's permissions, or give",
-    errno.EPERM: "Check the folder's permissions, or give",
+    errno.ENOSPC: "Free some space, or choose",
+    errno.EACCES: "Check the folder's permissions, or choose",
+    errno.EPERM: "Check the folder's permissions, or choose",
 }
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -122,7 +122,7 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
     try:
         if where in STANDARD_INPUT:
             if sys.stdin is None:
-                raise StorageError(where, "standard input is closed", "Give the path of a file.")
+                raise StorageError(where, "standard input is closed", "Pass the path of a file.")
             return read_pieces(where, sys.stdin.buffer, max_bytes=max_bytes)
         with _opened(where) as file:
             size = os.fstat(file.fileno()).st_size
@@ -136,21 +136,21 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
         raise StorageError(where, reason, advice_on_name(where)) from None
 
 
-def advice_on_name(name: str, advice: str = "Give the path of a readable file.") -> str:
+def advice_on_name(name: str, advice: str = "Pass the path of a readable file.") -> str:
     """Explain what to do about a name that no file has; a URL and ``~`` have reasons of their own.
 
     Examples
     --------
     >>> advice_on_name("https://example.org/a.ttl")
-    'Nothing is fetched: save it, and give the path of the copy.'
+    'Nothing is fetched: save it, and pass the path of the copy.'
     >>> advice_on_name("~/a.ttl")
     "~ isn't expanded here: write the whole path."
     >>> advice_on_name("a.ttl")
-    'Give the path of a readable file.'
+    'Pass the path of a readable file.'
     """
     # a path object has one slash where the URL had two
     if re.match("https?:/", name, re.IGNORECASE):
-        return "Nothing is fetched: save it, and give the path of the copy."
+        return "Nothing is fetched: save it, and pass the path of the copy."
     return "~ isn't expanded here: write the whole path." if name.startswith("~") else advice
 
 
@@ -248,7 +248,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         raise StorageError(
             os.fspath(path),
             f"can't be written ({reason})",
-            f"{_REMEDIES.get(getattr(error, 'errno', None) or 0, 'Give')} another path.",
+            f"{_REMEDIES.get(getattr(error, 'errno', None) or 0, 'Choose')} another path.",
         ) from None
 
 
@@ -288,14 +288,14 @@ def require_replaceable(path: Path) -> None:
     >>> require_replaceable(Path("."))
     Traceback (most recent call last):
         ...
-    capacity.errors.StorageError: .: can't be written, for it is a folder. Give the name of a file.
+    capacity.errors.StorageError: .: can't be written, for it is a folder. Pass the name of a file.
     """
     if path.name and not path.exists():
         return
     kind = _KINDS.get(stat.S_IFMT(path.stat().st_mode))
     if kind is not None:
         raise StorageError(
-            os.fspath(path), f"can't be written, for it is {kind}", "Give the name of a file."
+            os.fspath(path), f"can't be written, for it is {kind}", "Pass the name of a file."
         )
 
 
@@ -346,7 +346,7 @@ def _opened(where: str) -> IO[bytes]:
         raise StorageError(
             where,
             f"it is {kind}",
-            "Give the path of a regular file, or - for standard input.",
+            "Pass the path of a regular file, or - for standard input.",
         )
     return os.fdopen(descriptor, "rb")
 

@@ -122,5 +122,7 @@ def test_the_lowest_versions_are_those_of_the_metadata() -> None:
     pins = oldest([])
     assert [pin.replace("==", ">=") for pin in pins] == PROJECT["dependencies"]
     assert {*pins} < {*oldest(["testing", "plots"])}
+    # an extra that names others has their packages, too
+    assert {*oldest(["layers", "plots"])} < {*oldest(["transformers"])} < {*oldest(["all"])}
     with pytest.raises(SystemExit, match="must be one of layers"):
         oldest(["nothing"])

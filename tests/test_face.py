@@ -198,7 +198,7 @@ def test_the_advised_calls_exist() -> None:
     ("call", "said"),
     [(lambda db, layer: lib.train(db, layer), "layer comes first"),
      (lambda db, layer: lib.evaluate(db, layer), "layer comes first"),
-     (lambda db, layer: lib.train(layer, db, {"epochs": 3}), r"Say Recipe\(\.\.\.\)"),
+     (lambda db, layer: lib.train(layer, db, {"epochs": 3}), r"Pass Recipe\(\.\.\.\)"),
      (lambda db, layer: lib.AttentionLayer(layer.config, db), r"db\.n_tokens"),
      (lambda db, layer: lib.AttentionLayer(db, 3), "must be a LayerConfig"),
      (lambda db, layer: lib.AttentionLayer(layer.config, 9, device="gpu"), "cpu or cuda"),

@@ -521,7 +521,7 @@ def test_commands_are_functions_of_their_names(tmp_path: Path) -> None:
 def test_commands_that_are_called_otherwise_are_named() -> None:
     for name, said in (("grid", "accuracy_grid"), ("attention", "effective_attention"),
                        ("doctor", "capacity doctor")):  # fmt: skip
-        with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Say .*{said}"):
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Use .*{said}"):
             getattr(lib, name)
 
 

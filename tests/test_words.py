@@ -12,6 +12,7 @@ import typer
 from capacity.cli import app
 from tests.oracles import ROOT
 from tools import check_docstrings, check_pages
+from tools.sentences import sentences
 from tools.words import places, prose, text_of, words
 
 STYLE = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
@@ -72,6 +73,37 @@ def test_docstrings_are_read_without_their_examples(
     )
     assert list(check_docstrings.of_files([path])) == [
         "a.py:10: 'says': use print, show, state, contain, explain; mean"
+    ]
+
+
+def test_messages_are_read_and_names_code_and_remarks_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_docstrings, "ROOT", tmp_path)
+    path = tmp_path / "a.py"
+    path.write_text(
+        'COLUMN = "said"\n"""A remark says it."""\n'
+        "raise ValueError(f\"{x} says 'a'. \"\n"
+        '    "Give it, or `say it`.")\n'
+        "warn('It tells {}'.format(x)); option(help=\"What stands there\")\n"
+        'f"{a}say"\n'
+    )
+    faults = [fault.partition(": use")[0] for fault in check_docstrings.of_files([path])]
+    assert sorted(faults) == [
+        "a.py:3: 'Give'", "a.py:3: 'says'", "a.py:5: 'stands'", "a.py:5: 'tells'"
+    ]  # fmt: skip
+
+
+def test_sentences_are_counted_without_headings_tables_code_and_links() -> None:
+    page = (
+        "# A heading. With a point.\n\nL. Z. Wong (*A title*, 2025) proves it. Is it\nso?\n"
+        "```python\nit = 1\n```\n\n| a | b. |\n\n* one item; [a link](b.md)\n* two. [Alone](c.md)\n"
+    )
+    assert list(sentences(page)) == [
+        (3, "L. Z. Wong (*A title*, 2025) proves it."),
+        (3, "Is it so?"),
+        (11, "one item; [a link](b.md)"),
+        (12, "two."),
     ]
 
 

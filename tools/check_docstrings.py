@@ -1,10 +1,11 @@
-"""Hold the documentation against its rules.
+"""Compare docstrings and messages with their rules.
 
     python tools/check_docstrings.py [PATH ...]
 
 * A summary is one line and a sentence or a noun phrase of the field; it doesn't begin with a word
   such as "What" or "Of", which leaves the thing itself unnamed.
-* Words of tools/words.toml are in no docstring, and those with `code = true` in no line at all.
+* Words of tools/words.toml are in no docstring and no message, and those with `code = true` in no
+  line at all. A message is a text of several words: of an error, a warning, `--help`, a page.
 * A public function has a summary, Parameters, Returns, Raises where it raises, and an example that
   runs; numpydoc's own rules hold for it.
 * Raises names the library's errors and not the built-in ones that they derive from.
@@ -27,7 +28,7 @@ from numpydoc.validate import validate
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.words import places, without_examples, words  # noqa: E402
+from tools.words import NOT_PROSE, Place, places, without_examples, words  # noqa: E402
 
 ROOMS = ("", "tensor", "database", "rank", "layer", "evaluator", "sweep", "transformer", "plots",
          "recall", "report", "testing")  # fmt: skip
@@ -40,7 +41,7 @@ BUILT_IN = re.compile(r"^\s*(ValueError|TypeError|KeyError|MemoryError|OSError|I
 
 
 def of_files(paths: list[Path]) -> Iterator[str]:
-    """Yield the faults of docstrings and words in some modules."""
+    """Yield the faults of docstrings, messages and words in some modules."""
     refused = [word for word in words() if word.code]
     for path in paths:
         text = path.read_text(encoding="utf-8")
@@ -48,7 +49,9 @@ def of_files(paths: list[Path]) -> Iterator[str]:
             for word in refused:
                 if word.pattern.search(line):
                     yield f"{path.relative_to(ROOT)}:{number}: {word.word!r}: use {word.use}"
-        yield from _docstrings(path, ast.parse(text))
+        tree = ast.parse(text)
+        yield from _docstrings(path, tree)
+        yield from _messages(path, tree)
 
 
 def _docstrings(path: Path, tree: ast.Module) -> Iterator[str]:
@@ -61,7 +64,7 @@ def _docstrings(path: Path, tree: ast.Module) -> Iterator[str]:
         where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
         for place in places(without_examples(text)):
             line = node.body[0].lineno + place.line - 1
-            yield f"{path.relative_to(ROOT)}:{line}: {place.text!r}: use {place.word.use}"
+            yield _fault(path, line, place)
         first = text.split()[0].strip(",:")
         if first in FIRST:
             yield f"{where}: the summary begins with {first!r}: {text.splitlines()[0]}"
@@ -69,6 +72,34 @@ def _docstrings(path: Path, tree: ast.Module) -> Iterator[str]:
         for line in raises[1].splitlines() if raises else ():
             if BUILT_IN.match(line):
                 yield f"{where}: Raises names {line.strip()}, and not the library's error"
+
+
+def _messages(path: Path, tree: ast.Module) -> Iterator[str]:
+    # a string that is a statement is a docstring, or a remark
+    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    templates = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    parts = {id(part) for template in templates for part in template.values}
+    for node in ast.walk(tree):
+        if id(node) in remarks or id(node) in parts:
+            continue
+        text = _text_of(node)
+        # one word is a name or a key
+        for place in places(text) if " " in text.strip() else ():
+            yield _fault(path, getattr(node, "lineno", 1), place)
+
+
+def _text_of(node: ast.AST) -> str:
+    """The text of a string, or of a template, in which a sign denotes each value."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(_text_of(value) or NOT_PROSE for value in values)
+    return ""
+
+
+def _fault(path: Path, line: int, place: Place) -> str:
+    return f"{path.relative_to(ROOT)}:{line}: {place.text!r}: use {place.word.use}"
 
 
 def of_public_functions(paths: list[Path]) -> Iterator[str]:

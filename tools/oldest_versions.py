@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -21,14 +22,8 @@ def oldest(extras: list[str]) -> list[str]:
     """Return ``package==version`` for each package of the base install and of some extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     known = project["optional-dependencies"]
-    unknown = [extra for extra in extras if extra not in known]
-    if unknown:
-        sys.exit(f"An extra must be one of {', '.join(known)}; got {', '.join(unknown)}.")
     found: dict[str, str] = {}
-    for requirement in (
-        *project["dependencies"],
-        *(one for extra in extras for one in known[extra]),
-    ):
+    for requirement in (*project["dependencies"], *_of_extras(extras, known, project["name"])):
         lowest = LOWEST.fullmatch(requirement)
         if lowest is None:
             sys.exit(f"A requirement must have a lowest version; got {requirement}.")
@@ -36,6 +31,19 @@ def oldest(extras: list[str]) -> list[str]:
         if found.setdefault(name, version) != version:
             sys.exit(f"{name} must have one lowest version; got {found[name]} and {version}.")
     return [f"{name}=={version}" for name, version in found.items()]
+
+
+def _of_extras(extras: list[str], known: dict[str, list[str]], project: str) -> Iterator[str]:
+    """Yield the requirements of some extras, and of the extras that these name."""
+    unknown = [extra for extra in extras if extra not in known]
+    if unknown:
+        sys.exit(f"An extra must be one of {', '.join(known)}; got {', '.join(unknown)}.")
+    for requirement in (one for extra in extras for one in known[extra]):
+        own = re.fullmatch(rf"{project}\[([\w,]+)\]", requirement)
+        if own is None:
+            yield requirement
+        else:
+            yield from _of_extras(own[1].split(","), known, project)
 
 
 if __name__ == "__main__":

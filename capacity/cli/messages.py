@@ -115,10 +115,10 @@ def in_options(message: str, source: str = "") -> str:
 
     Examples
     --------
-    >>> in_options('Say table="wide" if so, or choose with `columns`.')
-    'Say --table wide if so, or choose with `--column`.'
-    >>> in_options("Say columns=['head', 'rel type', 'tail'].")
-    "Say --column head --column 'rel type' --column tail."
+    >>> in_options('Pass table="wide" if so, or choose with `columns`.')
+    'Pass --table wide if so, or choose with `--column`.'
+    >>> in_options("Pass columns=['head', 'rel type', 'tail'].")
+    "Pass --column head --column 'rel type' --column tail."
     """
     start = len(source) if message.startswith(source) else 0
     # every second piece is one to keep

@@ -57,7 +57,7 @@ def check_scheme(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any
 
     if not isinstance(of, SparseTensor):
         raise InvalidArgumentError(
-            f"{path}: a scheme is about a tensor; got facts. Give a tensor's file, or its name, "
+            f"{path}: a scheme is about a tensor; got facts. Pass a tensor's file, or its name, "
             "such as matrices:3x3x3."
         )
     factors, turned = read_scheme(path, of)

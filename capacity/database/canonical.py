@@ -74,11 +74,11 @@ def numbered(
     said = "`triples` must be rows of three cells" if arity == 3 else "`rows` must be rows of cells"
     if type(rows).__module__.partition(".")[0] == "pandas":
         raise InvalidTypeError(
-            f"{said}; got a table of pandas, whose iteration gives the names of its columns. Say "
+            f"{said}; got a table of pandas, whose iteration yields the names of its columns. Use "
             "capacity.database.from_pandas(table)."
         )
     if isinstance(rows, str | bytes | os.PathLike) or not hasattr(rows, "__iter__"):
-        raise InvalidTypeError(f"{said}; got {shown(rows)}. For a file say capacity.load(path).")
+        raise InvalidTypeError(f"{said}; got {shown(rows)}. For a file use capacity.load(path).")
     ids: dict[Term, int] = {}
     tuples: list[tuple[int, ...]] = []
     wanted = arity

@@ -143,8 +143,8 @@ def _numbered(a: Database, b: Database) -> tuple[list[Term], NDArray[np.int64], 
         if shared:
             raise InvalidArgumentError(
                 f"The blank nodes of two files are never the same, and both have "
-                f"{min(shared)}. Load the files together: capacity.load([path, other]), or give "
-                "the nodes of one other names."
+                f"{min(shared)}. Load the files together: capacity.load([path, other]), or rename "
+                "the nodes of one."
             )
     ids = Ids()
     numbers = [np.array([ids[token] for token in db.tokens], np.int64) for db in (a, b)]

@@ -153,7 +153,7 @@ class Columns:
         """
         if not self.n_facts:
             raise InvalidArgumentError(
-                "A tensor needs at least one index a mode; this database has no facts, and so no "
+                "A tensor needs at least one index per mode; this database has no facts, and so no "
                 "tensor and no rank."
             )
         return self._tensor

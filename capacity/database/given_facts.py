@@ -47,7 +47,7 @@ CONVERTERS = Converters([
 # what would be taken for rows or a file, and is neither
 _REFUSED = {
     "builtins.bytes": "bytes: text goes to capacity.database.parse_rdf",
-    "builtins.dict": "a dict: give its facts as rows of three cells",
+    "builtins.dict": "a dict: pass its facts as rows of three cells",
     "capacity.SparseTensor": "a tensor, whose facts have no names: call "
     "capacity.database.from_numpy(tensor.to_numpy()) first",
     "scipy.sparray": "a sparse array, which is a tensor: capacity.rank_interval takes it",

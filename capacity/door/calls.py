@@ -162,7 +162,7 @@ def wrong_call(
     """
     if isinstance(error, MemoryError):
         return MemoryBudgetError(
-            f"`{said}` needs more memory than there is. Give it less. {in_a_line(error)}"
+            f"`{said}` needs more memory than there is. Pass it less. {in_a_line(error)}"
         )
     if isinstance(error, OSError) and isinstance(error.filename, str):
         reason = (error.strerror or str(error)).lower()
@@ -229,12 +229,12 @@ def _misfit(
         n = len(by_place)
         most = f"at most {n} argument{'s by their' if n > 1 else ' by its'} place" if n else "none"
         by_name = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
-        advice = f" Give {', '.join(f'`{one}=`' for one in by_name)} by name." if by_name else ""
+        advice = f" Pass {', '.join(f'`{one}=`' for one in by_name)} by name." if by_name else ""
         return f"`{said}` takes {most}; got {n_given}; {has}.{advice}"
     taken = {one.name for one in by_place[:n_given]}
     twice = [name for name in options if name in taken]
     if twice:
-        return f"`{said}` got `{twice[0]}` by its place and by name; give it once."
+        return f"`{said}` got `{twice[0]}` by its place and by name; pass it once."
     lacking = " and ".join(
         f"`{one.name}`"
         for one in parameters

@@ -426,7 +426,7 @@ def fact_table(
     if not np.isfinite(logits).all():
         raise InvalidArgumentError(
             "The layer's logits must be finite for a table of facts; it has diverged. Train it "
-            "anew, with a smaller learning rate."
+            "again, with a smaller learning rate."
         )
     names = np.array([db.name(token) for token in db.tokens], dtype=object)
     p, rows, said = (

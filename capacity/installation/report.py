@@ -252,7 +252,7 @@ def _of_gpu(seen: Gpu, device: Device) -> list[str]:
         return []
     remedy = "Install a build of torch for CUDA, from https://pytorch.org/get-started/locally"
     if not seen.driver:
-        remedy = "Install NVIDIA's driver, or say --device cpu"
+        remedy = "Install NVIDIA's driver, or pass --device cpu"
     return [f"no GPU is usable: {seen.reason}. {remedy}."]
 
 

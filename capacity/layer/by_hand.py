@@ -287,7 +287,7 @@ def _layer(
             log_p = layer(facts[:, :2])[:, -1].double().log_softmax(-1)
             if not bool((log_p.gather(1, facts[:, 2:]) >= math.log(codes.tau)).all()):
                 raise InvalidArgumentError(
-                    f"`dtype` must tell {len(db.object_ids):,} objects apart; {dtype} can't, for "
+                    f"`dtype` must distinguish {len(db.object_ids):,} objects; {dtype} can't, for "
                     "logits grow as the square of their number. Use torch.float64, or fewer "
                     "objects."
                 )

@@ -169,7 +169,7 @@ def random_gate_rank(pairs: NDArray[np.integer], config: LayerConfig, *, seed: S
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise InvalidArgumentError(
             "`pairs` must be integers of the shape (n, 2), tokens of subject and predicate; got "
-            f"the shape {shown(pairs.shape)} of {pairs.dtype}. Say db.token_triples[:, :2]."
+            f"the shape {shown(pairs.shape)} of {pairs.dtype}. Pass db.token_triples[:, :2]."
         )
     pairs = np.unique(pairs.astype(np.int64), axis=0)
     tokens, places = np.unique(pairs, return_inverse=True)
@@ -399,7 +399,7 @@ def random_gate_layer(
     rank = random_gate_rank(facts[:, :2], config, seed=rng)
     if rank < len(facts):
         raise InvalidArgumentError(
-            f"Random gates must give any objects to all {len(facts):,} pairs; those of "
+            f"Random gates must allow any objects at all {len(facts):,} pairs; those of "
             f"{config.name} do for {rank:,} of them at most. Take more heads or a larger d_model, "
             "or `store_in_query_key`, which writes into W_E."
         )

@@ -133,7 +133,7 @@ def engine_of(
     for name, value, kind in (("recipe", recipe, Recipe), ("compute", compute, Compute)):
         if value is not None and not isinstance(value, kind):
             raise InvalidTypeError(
-                f"`{name}` must be a {kind.__name__}; got {shown(value)}. Say "
+                f"`{name}` must be a {kind.__name__}; got {shown(value)}. Pass "
                 f"{kind.__name__}(...) with the options in it."
             )
     if compute is not None:

@@ -122,8 +122,8 @@ def canvas(
         )
     if len(axes) != n_axes:
         raise InvalidArgumentError(
-            f"This figure has {n_axes} panel{'s' * (n_axes > 1)}; got axes for {len(axes)}. Leave "
-            "them out, and the function makes a figure."
+            f"This figure has {n_axes} panel{'s' * (n_axes > 1)}; got axes for {len(axes)}. Omit "
+            "`axes`, and the function makes a figure."
         )
     if figsize is not None:
         raise InvalidArgumentError(

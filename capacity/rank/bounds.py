@@ -103,7 +103,7 @@ def tuple_bound(tuples: NDArray[np.integer]) -> int:
     if rows.ndim != 2 or rows.shape[1] < 2 or rows.dtype.kind not in "iu":
         raise InvalidArgumentError(
             "`tuples` must be integers of shape (n_facts, arity), with at least two columns, a key "
-            f"and an object; got {rows.dtype} of shape {rows.shape}. Say db.tuples."
+            f"and an object; got {rows.dtype} of shape {rows.shape}. Pass db.tuples."
         )
     columns = [compacted(column) for column in rows.T]
     *key, objects = columns

@@ -108,6 +108,6 @@ def _is_nested(rows: Sequence[Any], call: str) -> bool:
 def _in_doubt(call: str, got: str) -> InvalidTypeError:
     return InvalidTypeError(
         f"{call} takes facts and tensors, and rows of three integers may be either; got {got}. For "
-        "facts say capacity.database.as_database(rows), for a matrix "
+        "facts use capacity.database.as_database(rows), for a matrix "
         "capacity.tensor.as_tensor(rows)."
     )

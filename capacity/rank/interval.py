@@ -357,7 +357,7 @@ def _proving(argument: Argument, lower: Certificate) -> str:
             f"{source_of(argument)} proved {{}} for {argument.name}, which a part of {what} is, "
             "but for the order and the signs of indices"
         )
-    return BELOW.get(argument.kind, f"an argument of the kind {argument.kind!r} gives {{}}")
+    return BELOW.get(argument.kind, f"an argument of the kind {argument.kind!r} proves {{}}")
 
 
 def _independent(argument: Unfolding, lower: Certificate) -> str:

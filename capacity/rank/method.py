@@ -279,8 +279,8 @@ class Method:
             )
         if self.effective == "observed" and self.find is None:
             raise InvalidArgumentError(
-                f"The method {self.name!r} has `find_in_entries`, so it isn't told which fibers "
-                "are observed; its `effective` must be 'no', 'yes' or 'alone'."
+                f"The method {self.name!r} has `find_in_entries`, so it doesn't receive which "
+                "fibers are observed; its `effective` must be 'no', 'yes' or 'alone'."
             )
 
 

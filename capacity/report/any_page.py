@@ -61,7 +61,7 @@ def report(
         page = recall_report(folder, **options)
     elif folder is not None and (folder / "config.json").exists():
         raise InvalidArgumentError(
-            f"{folder}: a page about a model needs a text that it reads. Say `capacity report "
+            f"{folder}: a page about a model needs a text that it reads. Use `capacity report "
             "--attention FOLDER --text TEXT --out page.html`, or "
             "capacity.report.attention_report(capture(model, inputs), tokens)."
         )

@@ -261,7 +261,7 @@ def _classes(of: Description) -> Table:
 
 _PREDICATES = (
     Column("predicate", "The predicate by its short name."),
-    Column("label", "The label that the facts give it."),
+    Column("label", "Its label in the facts."),
     Column("rank", "Rank of the matrix of its subjects and objects: the number of patterns in its "
            "values.", "number", "descending"),
     Column("of rank", "Its share of the sum of these ranks.", "number"),
@@ -311,7 +311,7 @@ def _dimensions(db: Database, found: Sequence[Dimension], exact: Sequence[Dimens
                 "d_model."),
          Column("at least", "Proved to be needed to rank; empty if no dimension does.", "number"),
          Column("enough", "Proved to be enough to rank.", "number"),
-         Column("why", "What gives the number that is enough, or why none is."),
+         Column("why", "The proof that the number is enough, or why none is."),
          Column("exact: at least", "Proved to be needed for the score 1 at facts and 0 elsewhere.",
                 "number"),
          Column("exact: enough", "Proved to be enough for these scores.", "number")],

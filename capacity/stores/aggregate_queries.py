@@ -99,7 +99,7 @@ class Aggregates:
             raise EndpointError(
                 self.client.name,
                 f"the count of {what} has {len(rows)} rows, where one number must be",
-                "Tell who keeps the endpoint.",
+                "Report it to the endpoint's operator.",
             )
         return whole_number(self.client, rows[0][0])
 

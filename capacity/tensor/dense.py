@@ -64,7 +64,7 @@ def from_dense(array: Any) -> SparseTensor:
         ...
     capacity.errors.InvalidArgumentError: Entries must be integers from -2^63 + 1 to 2^63 - 1; got
     0.5 at [0, 1]. Multiply the tensor by a common denominator, which doesn't change its rank, or
-    give fractions.Fraction entries to `from_fractions`, which does so.
+    pass fractions.Fraction entries to `from_fractions`, which does so.
     """
     if isinstance(array, SparseTensor):
         return array
@@ -319,21 +319,21 @@ def _is_whole(value: Any) -> bool:
 
 def _advice(value: Any) -> str:
     if isinstance(value, complex | np.complexfloating):
-        return "Give the real and the imaginary part apart."
+        return "Pass the real and the imaginary part separately."
     if isinstance(value, list | tuple | np.ndarray):
         return "Lists at one depth must all have the same length."
     if isinstance(value, str):
-        return "Give numbers alone, such as fractions.Fraction(text) of a text."
+        return "Pass numbers alone, such as fractions.Fraction(text) of a text."
     if not isinstance(value, numbers.Real | Decimal | np.number | np.bool_):
-        return "Give numbers alone."
+        return "Pass numbers alone."
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
             return "Replace what isn't finite."
         if value.is_integer():
-            return "A float of this size may have been rounded: give Python's integers."
+            return "A float of this size may have been rounded: pass Python's integers."
     if isinstance(value, numbers.Rational) and value.denominator == 1:
         return "Divide by a common factor, which doesn't change the rank."
     return (
-        "Multiply the tensor by a common denominator, which doesn't change its rank, or give "
+        "Multiply the tensor by a common denominator, which doesn't change its rank, or pass "
         "fractions.Fraction entries to `from_fractions`, which does so."
     )

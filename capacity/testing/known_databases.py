@@ -215,7 +215,7 @@ def _one_predicate_a_subject(choose: Choices) -> KnownEffectiveRank:
     rank = sum(_rank(M[np.array(of) == q]) for q in set(of))
     if choose.chance(1, 2):
         dense = dense.swapaxes(0, 1)
-    why = "a predicate a subject, or a subject a predicate: the rank of a matrix"
+    why = "one predicate per subject, or one subject per predicate: the rank of a matrix"
     return KnownEffectiveRank(_database(choose, dense), _rank(M), rank, why)
 
 

@@ -116,20 +116,20 @@ def test_a_format_that_nothing_tells_is_an_option(
     path.write_text("some words")
     code, _, err = run(capsys, "rank", str(path))
     assert code == 2
-    assert f"Say which with `--format`: {next(iter(FORMATS))}" in err
+    assert f"Choose one with `--format`: {next(iter(FORMATS))}" in err
 
 
 def test_names_of_files_and_hints_stay() -> None:
-    said = 'multi=: x/table="wide"/a.csv: Say table="wide".'
+    said = 'multi=: x/table="wide"/a.csv: Pass table="wide".'
     assert in_options(said, 'multi=: x/table="wide"/a.csv') == said.replace(
-        'Say table="wide"', "Say --table wide"
+        'Pass table="wide"', "Pass --table wide"
     )
     hint = "No predicate is called 'tabel' in the facts. Did you mean `table` or `base`?"
     assert in_options(hint) == hint
     functional = in_options(str(multi_valued_error("Training", 1, 2)))
     assert "Choose a policy with --multi: first, majority" in functional
-    assert in_options("Say columns=[0, 1, 2] if it is a fact.") == (
-        "Say --column 0 --column 1 --column 2 if it is a fact."
+    assert in_options("Pass columns=[0, 1, 2] if it is a fact.") == (
+        "Pass --column 0 --column 1 --column 2 if it is a fact."
     )
     assert in_options("Facts of 4 columns are read with `arity=4`.") == (
         "Facts of 4 columns are read with `--arity 4`."

@@ -82,7 +82,7 @@ WRONG_ATTENTION = {
     "no such head": (["attention", "{model}", "--text", "the", "--out", "{tmp}/a.png", "--layer",
                       "1", "--head", "3"], "--head from 0 to 2"),
     "nowhere": (["attention", "{model}", "--text", "the", "--layer", "1", "--head", "1"],
-                "--out must say where"),
+                "--out must name the file"),
     "no figure": (["attention", "{model}", "--text", "the", "--out", "{tmp}/a.txt"],
                   "must end in .png"),
 }  # fmt: skip

@@ -41,10 +41,10 @@ MESSAGES = {
     "train examples/figure-1.ttl --d-model four": "`--d-model` must be an integer; got 'four'.",
     "train examples/figure-1.ttl --learning-rate x": "`--learning-rate` must be a number; got 'x'.",
     "rank examples/figure-1.ttl --certificate file/c.json": "can't be written",
-    "train examples/figure-1.ttl --out file/layer": "Give another place.",
-    "sweep plan.toml --out file/sweep": "can't be the folder of a sweep (Not a directory). Give "
+    "train examples/figure-1.ttl --out file/layer": "Choose another place.",
+    "sweep plan.toml --out file/sweep": "can't be the folder of a sweep (Not a directory). Choose "
     "another one with --out.",
-    "rank wide.csv": "one column a property",
+    "rank wide.csv": "one column per property",
 }
 
 
@@ -83,9 +83,9 @@ def test_a_folder_made_for_a_certificate_is_told(
 
 @pytest.mark.parametrize(
     ("number", "advice"),
-    [(28, "Free some space, or give another path."),
-     (13, "Check the folder's permissions, or give another path."),
-     (5, ". Give another path.")],
+    [(28, "Free some space, or choose another path."),
+     (13, "Check the folder's permissions, or choose another path."),
+     (5, ". Choose another path.")],
     ids=["no space left", "permission denied", "input/output error"],
 )  # fmt: skip
 def test_the_advice_about_a_file_that_is_not_written_depends_on_why(

@@ -157,4 +157,4 @@ def test_a_model_without_a_head_is_refused(
 ) -> None:
     code, _, err = run(capsys, "recall", model_folder, FIGURE_1)
     assert code == 2
-    assert "must hold a model with a masked-LM or LM head; its config.json says 'BertModel'" in err
+    assert "must hold a model with a masked-LM or LM head; its config.json has 'BertModel'" in err

@@ -74,7 +74,7 @@ def test_certificates_are_not_written_under_a_name_of_compression(
 
 def test_a_path_in_place_of_a_certificate_is_told_how_it_is_read() -> None:
     for path in ("c.json", Path("c.json")):
-        with pytest.raises(InvalidTypeError, match=r"give load_certificates\(path\)"):
+        with pytest.raises(InvalidTypeError, match=r"pass load_certificates\(path\)"):
             verify(path, load(FIGURE_1))  # type: ignore[arg-type]
     with pytest.raises(InvalidTypeError, match=r"got 3\.$"):
         verify(3, load(FIGURE_1))  # type: ignore[arg-type]

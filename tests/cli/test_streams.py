@@ -75,7 +75,7 @@ def test_a_reader_that_has_gone_ends_a_command_without_a_word(
 def test_a_closed_input_is_told_and_a_closed_error_stays_out_of_the_output(tmp_path: Path) -> None:
     code, _, err = shell(["rank", "-", "--format", "turtle"], "<&-", tmp_path)
     assert (code, err) == (
-        2, "capacity: -: standard input is closed. Give the path of a file.\n"
+        2, "capacity: -: standard input is closed. Pass the path of a file.\n"
     )  # fmt: skip
     # it has a warning, of pairs with several objects
     facts = tmp_path / "a.tsv"

@@ -67,9 +67,9 @@ def test_certificates_are_written_and_verified(
     got = json.loads(out)
     assert (got["proved"], got["lower"], got["upper"]) == (False, None, 5)
     assert [one["proved"] for one in got["certificates"]] == [False, True, True, True]
-    assert got["certificates"][0]["reason"] == "the arguments give 5"
+    assert got["certificates"][0]["reason"] == "the arguments prove 5"
     assert got["reason"] == (
-        "lower bound 6 of the rank, for all 8 facts (multi=keep): not proved, the arguments give 5"
+        "lower bound 6 of the rank, for all 8 facts (multi=keep): not proved, the arguments prove 5"
     )
     # other facts, and a damaged file: exit code 2
     code, out, err = run(capsys, "verify", certificate, EXAMPLES / "example-2-4.ttl")

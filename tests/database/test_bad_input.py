@@ -43,7 +43,7 @@ CASES = {
     "nothing but NUL": ("a.ttl", bytes(1000), "binary, it holds NUL bytes"),
     "UTF-16": ("a.ttl", "<x:a> <x:p> <x:b> .".encode("utf-16"), "iconv -f UTF-16"),
     "Latin-1": ("a.nt", GOOD + b'<x:a> <x:p> "\xe9" .', "line 2: byte 0xe9 isn't UTF-8.*LATIN1"),
-    "wrongly named": ("a.nt", b"<x:a> <x:p> <x:b> ; <x:q> <x:c> .", "say which format it is"),
+    "wrongly named": ("a.nt", b"<x:a> <x:p> <x:b> ; <x:q> <x:c> .", "choose its format"),
     "turtle named csv": ("a.csv", (EXAMPLES / "figure-1.ttl").read_bytes(), "cell"),
     "prose": ("a.ttl", b"Dear reader,\nhello.\n", "read as turtle"),
     "unknown name": ("a.xyz", b"hello\n", "neither its content nor its name"),

@@ -125,7 +125,7 @@ def test_networkx_keeps_rdf_terms(db: Database) -> None:
 
 
 def test_networkx_edges_need_a_direction_and_a_predicate() -> None:
-    with pytest.raises(ValueError, match="give a DiGraph"):
+    with pytest.raises(ValueError, match="pass a DiGraph"):
         from_networkx(nx.Graph([("a", "b")]))
     with pytest.raises(ValueError, match="must have the attribute 'predicate'"):
         from_networkx(nx.MultiDiGraph([("a", "b")]))
@@ -163,7 +163,7 @@ def test_a_frame_may_have_other_columns_and_no_cell_without_a_value() -> None:
 
 def test_labels_get_iris_only_with_a_base() -> None:
     db = figure_1()
-    with pytest.raises(ValueError, match="Give labels IRIs"):
+    with pytest.raises(ValueError, match="Make IRIs of labels"):
         to_rdflib(db)
     graph = to_rdflib(db, base="http://example.org/")
     assert from_rdflib(graph) == load(EXAMPLES / "figure-1.ttl")
@@ -171,7 +171,7 @@ def test_labels_get_iris_only_with_a_base() -> None:
 
 def test_minted_iris_never_merge_two_tokens() -> None:
     db = Database.from_triples([("a", "p", Term("iri", "x:a"))])
-    with pytest.raises(ValueError, match="stand for two tokens"):
+    with pytest.raises(ValueError, match="denote two tokens"):
         to_rdflib(db, base="x:")
 
 
@@ -283,7 +283,7 @@ def test_the_content_tells_the_format_before_the_name(
     (tmp_path / name).write_text(text)
     if format is None:
         with pytest.raises(
-            DatabaseFormatError, match=f"Say which with `format`: {next(iter(FORMATS))}"
+            DatabaseFormatError, match=f"Choose one with `format`: {next(iter(FORMATS))}"
         ):
             load(tmp_path / name)
     else:
@@ -315,7 +315,7 @@ def test_a_table_from_outside_has_the_rules_and_options_of_tables(tmp_path: Path
         # by the header's words
         assert load(path)("Ann", "knows") == label("Bob")
         path.write_text("name;born;city\nAnn;1990;Oslo\nBob;1980;Rome\n")
-        with pytest.raises(DatabaseFormatError, match="one column a property"):
+        with pytest.raises(DatabaseFormatError, match="one column per property"):
             load(path)
         assert load(path, table="wide")("Bob", "city") == label("Rome")
         assert load(path, columns=["name", "born", "city"])("Bob", "1980") == label("Rome")
@@ -368,7 +368,7 @@ def test_a_format_from_outside_is_guessed_and_read_and_can_be_taken_out(tmp_path
     finally:
         unregister_format("said")
     with pytest.raises(
-        DatabaseFormatError, match=f"Say which with `format`: {next(iter(FORMATS))}"
+        DatabaseFormatError, match=f"Choose one with `format`: {next(iter(FORMATS))}"
     ):
         load(tmp_path / "facts.said")
 

@@ -149,7 +149,7 @@ def test_a_separator_alone_is_a_value_and_nothing_is_lost(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("split", ["", 3, [","]])
 def test_a_separator_is_a_text(split: Any) -> None:
-    with pytest.raises(CapacityError, match="`split` must be what stands between"):
+    with pytest.raises(CapacityError, match="`split` must be what is between"):
         from_pandas(PEOPLE, table="wide", split=split)
 
 

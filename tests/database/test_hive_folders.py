@@ -83,7 +83,7 @@ def test_columns_that_no_name_tells_are_asked_about(tmp_path: Path) -> None:
     assert load(folder, columns=["first", "way", "last"]) == EXPECTED
     # of three columns of text and a fourth
     FRAME.assign(note="n").to_parquet(tmp_path / "more", partition_cols=["relation"], index=False)
-    with pytest.raises(DatabaseFormatError, match=r"Say columns=\['head', 'relation', 'tail'\]"):
+    with pytest.raises(DatabaseFormatError, match=r"Pass columns=\['head', 'relation', 'tail'\]"):
         load(tmp_path / "more")
 
 
@@ -212,17 +212,17 @@ ASKED: dict[str, tuple[str, str, str]] = {
     "the words of a header again": ("relation=is/x.csv", "head,tail\nAnn,Bob\nhead,foot\n",
                                     "may be a header.*in another row"),
     "a folder that no word tells": ("way=a/x.csv", "head,tail\nAnn,Bob\n",
-                                    r"no names tell.*=\['head', 'way', 'tail'\].*=\[0, 2, 1"),
+                                    r"no names show.*=\['head', 'way', 'tail'\].*=\[0, 2, 1"),
     "two folders, of which one is a date": (
         "year=1990/relation=a/x.csv", "head,tail\nAnn,Bob\n",
-        r"Say columns=\['head', 'relation', 'tail'\]",
+        r"Pass columns=\['head', 'relation', 'tail'\]",
     ),
     "two folders without a header": ("year=1990/relation=a/x.csv", "Ann,Bob\n",
-                                     r"no names tell.*columns=\[0, 3, 1\]"),
+                                     r"no names show.*columns=\[0, 3, 1\]"),
     "a third column": ("relation=a/x.csv", "head,tail,weight\nAnn,Bob,3\n",
-                       r"Say columns=\['head', 'relation', 'tail'\]"),
+                       r"Pass columns=\['head', 'relation', 'tail'\]"),
     "facts of another relation": ("relation=a/x.csv", "Ann,a,Bob\nAnn,b,Bob\n",
-                                  'x.csv, line 2 .*its folders name .*Say table="long"'),
+                                  'x.csv, line 2 .*its folders name .*Pass table="long"'),
     "no value": ("relation=__HIVE_DEFAULT_PARTITION__/x.csv", "head,tail\nAnn,Bob\n",
                  "line 2 .*a cell is missing"),
     "a short row": ("relation=a/x.csv", "head,tail\nAnn,Bob\nAnn\n",
@@ -230,7 +230,7 @@ ASKED: dict[str, tuple[str, str, str]] = {
     "an empty row": ("relation=a/x.csv", "head,tail\nAnn,Bob\n,\n", "line 3 .*cells .*are empty"),
     "an empty column": ("relation=/x.csv", "Ann,Bob,\n", "its folders name"),
     "no text": ("relation=%FF/x.csv", "head,tail\nAnn,Bob\n", "must hold subject, predicate"),
-    "quoted as CSV": ("relation=a/x.tsv", 'Ann\t"the ""A"""\n', "TSV knows no quoting"),
+    "quoted as CSV": ("relation=a/x.tsv", 'Ann\t"the ""A"""\n', "TSV has no quoting"),
 }  # fmt: skip
 
 

@@ -49,8 +49,8 @@ def test_labels_of_other_languages_and_vocabularies_are_names() -> None:
     [
         ("Malaysa", "capital", "No subject is called 'Malaysa' .*Did you mean `Malaysia`"),
         ("Malaysia", "captial", "No predicate is called 'captial' .*Did you mean `capital`"),
-        ("Atlantis", "capital", "Give an IRI, a prefixed name, a local name or a label"),
-        ("Georgia", "capital", "2 subjects are called 'Georgia' .*G1>, .*G2>. Give the IRI"),
+        ("Atlantis", "capital", "Use an IRI, a prefixed name, a local name or a label"),
+        ("Georgia", "capital", "2 subjects are called 'Georgia' .*G1>, .*G2>. Pass the IRI"),
         # what the subject has is listed
         ("Singapore", "p421", r"\(Singapore, p421\) lies outside .* subject: :p36, rdfs:label\."),
     ],

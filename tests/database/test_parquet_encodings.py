@@ -37,9 +37,13 @@ def dictionary(indices: Any, of: Any, *, ordered: bool = False) -> pa.DataType:
 PLAIN_TYPES: dict[str, pa.DataType] = {
     "string": pa.string(), "large": pa.large_string(), "view": pa.string_view(),
     "binary": pa.binary(), "large binary": pa.large_binary(), "binary view": pa.binary_view(),
-    "JSON": pa.json_(), "large JSON": pa.json_(pa.large_string()),
-    "another extension": pa.opaque(pa.string(), "text", "somebody"),
 }  # fmt: skip
+# of later versions than the lowest of pyproject.toml
+if hasattr(pa, "json_"):
+    PLAIN_TYPES |= {
+        "JSON": pa.json_(), "large JSON": pa.json_(pa.large_string()),
+        "another extension": pa.opaque(pa.string(), "text", "somebody"),
+    }  # fmt: skip
 DICTIONARIES: dict[str, pa.DataType] = {
     f"{size} of {kind}{', ordered' * ordered}": dictionary(size, kind, ordered=ordered)
     for size, kind, ordered in product(
@@ -69,7 +73,7 @@ PAGES: dict[str, dict[str, Any]] = {
 
 
 def column(texts: list[str], of: pa.DataType) -> pa.Array:
-    if isinstance(of, pa.ExtensionType | pa.JsonType | pa.OpaqueType):
+    if isinstance(of, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(of, pa.array(texts, of.storage_type))
     if isinstance(of, pa.DictionaryType):
         plain = pa.array(texts).dictionary_encode()

@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no direction": (lambda: from_networkx(UNDIRECTED), "a fact has a direction"),
     "no edge": (lambda: from_networkx(nx.DiGraph()), "the graph has no edges"),
     "no predicate": (lambda: from_networkx(nx.DiGraph([("a", "b")])), "the attribute"),
-    "labels in RDF": (lambda: to_rdflib(SMALL), "Give labels IRIs"),
+    "labels in RDF": (lambda: to_rdflib(SMALL), "Make IRIs of labels"),
     "labels as they are": (
         lambda: to_pandas(parse_rdf("<x:a> <x:p> <x:b> .", "nt"), terms="label"),
         "would lose its kind",

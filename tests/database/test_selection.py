@@ -105,7 +105,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         r"holds none. Theirs are http://example.org/, .* Did you mean `http://example.org/`\?",
     ),
     "two predicates": (
-        {"exclude": "label"}, UnknownTokenError, "2 predicates are called 'label' .* Give the IRI",
+        {"exclude": "label"}, UnknownTokenError, "2 predicates are called 'label' .* Pass the IRI",
     ),
     "a wrong choice": ({"schema": "dorp"}, InvalidArgumentError, "Did you mean `drop`"),
     "a wrong option": ({"exlude": "year"}, InvalidTypeError, "Did you mean `exclude`"),

@@ -59,7 +59,7 @@ def test_a_folder_is_the_union_of_its_files_of_known_names(folder: Path) -> None
     # what isn't read is said; hidden files aren't meant
     (note,) = db.source.notes
     said = "Of 5 files and folders in data 3 aren't read. Folders: deeper. "
-    assert note == said + "The name tells no format: notes.md. The name begins with a dot: 1."
+    assert note == said + "The name shows no format: notes.md. The name begins with a dot: 1."
     with pytest.raises(DatabaseFormatError, match=r"notes\.md|broken|line 1"):
         load(folder, format="nt")
 
@@ -74,7 +74,7 @@ def test_each_entry_of_a_folder_is_read_or_has_a_reason(folder: Path) -> None:
     assert db.source is not None
     assert db.source.notes == (
         "Of 8 files and folders in data 5 aren't read. Folders: deeper. Not a regular file: "
-        "dead.nt, pipe.nt. The name tells no format: notes.md. The name begins with a dot: 1.",
+        "dead.nt, pipe.nt. The name shows no format: notes.md. The name begins with a dot: 1.",
     )
 
 
@@ -200,7 +200,7 @@ REFUSED: dict[str, tuple[object, type[CapacityError], str]] = {
     "a pattern of nothing": (
         "none*.nt", DatabaseFormatError, r"none\*\.nt.*as a pattern it matches none",
     ),
-    "a file of text": (io.StringIO(A), InvalidTypeError, r"must give bytes.*open\(path, 'rb'\)"),
+    "a file of text": (io.StringIO(A), InvalidTypeError, r"must return bytes.*open\(path, 'rb'\)"),
     "a missing file of a list": (["none.nt"], DatabaseFormatError, "none.nt: no such file"),
     "a set": ({"a.nt"}, InvalidTypeError, "got set"),
 }  # fmt: skip
@@ -215,7 +215,7 @@ def test_what_names_no_files_is_refused(case: str) -> None:
 
 def test_a_folder_without_facts_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("-")
-    said = r"a folder without a file.*The name tells no format: notes\.md"
+    said = r"a folder without a file.*The name shows no format: notes\.md"
     with pytest.raises(DatabaseFormatError, match=said):
         load(tmp_path)
     closed = (tmp_path / "notes.md").open("rb")

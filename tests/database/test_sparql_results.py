@@ -218,7 +218,7 @@ def test_rows_are_the_same_in_any_pieces_and_none_of_a_part(text: str) -> None:
         ('{"head":{"vars":"s"},"results":{"bindings":[]}}', "'vars' must be a list"),
         ('{"head":{"vars":["s"]},"results":{}}', "'results' key, with its head"),
         ('{"results":{"bindings":[]}}', "'results' key, with its head"),
-        ('{"head":{"vars":["s"]},"results":{"bindings":[]}} more', "goes on after its end"),
+        ('{"head":{"vars":["s"]},"results":{"bindings":[]}} more', "continues after its end"),
         # of two values of one key, none is the right one
         ('{"head":{"vars":["s"]},"results":{"bindings":[{"s":1,"s":2}]}}', "a key twice"),
         ('{"results":{"bindings":[],"bindings":[]}}', "each once"),

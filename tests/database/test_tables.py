@@ -207,7 +207,7 @@ PEOPLE = "name,born,city\nBob,1980,Rome\nAnn,1990,Oslo\n"
 def test_a_table_with_one_column_a_property_is_refused_and_read_on_request(tmp_path: Path) -> None:
     path = put(tmp_path, PEOPLE, "people.csv")
     with pytest.raises(
-        DatabaseFormatError, match=r'column a property.*table="wide".*table="long"'
+        DatabaseFormatError, match=r'column per property.*table="wide".*table="long"'
     ) as refusal:
         load(path)
     assert "columns=['name', 'born', 'city'] if the first row is a header" in str(refusal.value)
@@ -323,7 +323,7 @@ UNCERTAIN: dict[str, tuple[str, str]] = {
     ),
     "two words of a header": ("head\trelation\tthing\nAnn\tknows\tBob\n", "may be a header"),
     "the word relation": ("a\trelation\tb\nAnn\tknows\tBob\n", "may be a header"),
-    "numbers below a name": ("film\tyear\tby\nAlien\t1979\tScott\n", "one column a property"),
+    "numbers below a name": ("film\tyear\tby\nAlien\t1979\tScott\n", "one column per property"),
     "words over IRIs": (
         "item\tprop\tvalue\nhttp://e/a\thttp://e/p\thttp://e/b\nhttp://e/b\thttp://e/p\tx\n"
         "http://e/b\thttp://e/p\ty\n", "IRIs below item",
@@ -405,7 +405,7 @@ def test_the_words_of_headers_are_closed_and_never_stand_for_two_roles() -> None
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown form": ({"table": "broad"}, "`table` must be"),
-    "terms that are labels": ({"table": "n3", "terms": "label"}, "Give one of them"),
+    "terms that are labels": ({"table": "n3", "terms": "label"}, "Pass one of them"),
     "a wide table of four columns": ({"table": "wide", "arity": 4}, "must be triples|must be 3"),
     "a position beyond the last": ({"columns": [0, 1, 9]}, "counts from 0 to 2"),
     "a position before the first": ({"columns": [0, 1, -1]}, "counts from 0 to 2"),
@@ -452,7 +452,7 @@ def test_frames_are_read_by_names_and_never_by_places_under_other_names() -> Non
     assert texts(from_pandas(frame, columns=[0, 1, 2])) == {("Ann", "knows", "Bob")}
     with pytest.raises(InvalidArgumentError, match="must have the columns 0, 1"):
         from_pandas(pd.DataFrame([["a", "b"]], columns=pd.Index(["x", "y"])), columns=[0, 1])
-    with pytest.raises(DatabaseFormatError, match="one column a property"):
+    with pytest.raises(DatabaseFormatError, match="one column per property"):
         from_pandas(pd.DataFrame([["Bob", "1980", "Rome"]], columns=["name", "born", "city"]))
 
 

@@ -281,7 +281,7 @@ REFUSED = {
     "a blank node of JSON-LD": (("blank", "a:b"), "name of a blank node must.*got 'a:b'"),
     "a blank node that ends in a dot": (("blank", "a."), "none is the last"),
     "a blank node without a name": (("blank", ""), "name of a blank node"),
-    "an IRI as a triple term": (("triple", "<x:a>"), "got '<x:a>'. Give the kind"),
+    "an IRI as a triple term": (("triple", "<x:a>"), "got '<x:a>'. Pass the kind"),
     "half a triple term": (("triple", "<<( <x:a> <x:p>"), "must be one of N-Triples"),
     "a triple term with a relative IRI": (("triple", "<<( <a> <x:p> <x:b> )>>"), "of N-Triples"),
     "a datatype of an IRI": (("iri", "x:a", f"{XSD}anyURI"), "A literal alone has a datatype"),

@@ -159,7 +159,7 @@ def test_any_labels_come_back_from_a_frame_or_are_refused(db: Database) -> None:
         assert from_pandas(to_pandas(db), multi="keep") == db
 
 
-NO_SETS = "No file holds sets.* under multi=.keep., and say multi=.set. when reading"
+NO_SETS = "No file holds sets.* under multi=.keep., and pass multi=.set. when reading"
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no name of a format": (
         lambda folder: write(SMALL, folder / "facts.txt"),

@@ -49,7 +49,7 @@ def test_equation_9_can_exceed_what_is_proved() -> None:
             (8, 3),
             "`d_head_qk` may be omitted only if n_heads divides .* d_model = 8 and n_heads = 3",
         ),
-        ((8, 3, 2), "`d_head_vo` may be omitted only .*Give a `d_head_vo` from 1 to 8"),
+        ((8, 3, 2), "`d_head_vo` may be omitted only .*Pass a `d_head_vo` from 1 to 8"),
         # 2 // 4 is no size of a head
         ((2, 4), "`d_head_qk` may be omitted only"),
         ((8, 0), "`n_heads` must be an integer of at least 1; got 0"),

@@ -102,7 +102,7 @@ def test_each_head_holds_the_facts_of_its_predicate() -> None:
 @pytest.mark.parametrize("write", WRITERS)
 def test_a_precision_that_cannot_hold_the_facts_is_refused(write: Writer) -> None:
     db = Database.from_triples((f"k{i // 20}", f"q{i % 20}", f"v{i}") for i in range(3000))
-    with pytest.raises(ValueError, match=r"must tell 3,000 objects apart; torch.float32 can't"):
+    with pytest.raises(ValueError, match=r"must distinguish 3,000 objects; torch.float32 can't"):
         write(db, dtype=torch.float32)
     assert memorises(write(db), db, 0.99)
 

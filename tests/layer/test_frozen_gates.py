@@ -177,7 +177,7 @@ def test_databases_are_held_up_to_the_rank_and_refused_beyond(
     if rank(list(facts), config) == len(facts):
         assert memorises(random_gate_layer(db, config, tau, seed=seed), db, tau)
     else:
-        with pytest.raises(InvalidArgumentError, match="any objects to all"):
+        with pytest.raises(InvalidArgumentError, match="any objects at all"):
             random_gate_layer(db, config, tau, seed=seed)
 
 

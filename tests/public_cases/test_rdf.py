@@ -233,6 +233,6 @@ def test_an_answer_that_a_stack_trace_cuts_off_is_refused() -> None:
 def test_rows_that_an_endpoint_leaves_out_are_noticed() -> None:
     # RDFLib/sparqlwrapper#48, architolk/Linked-Data-Theatre#75: 10,000 rows of 12,000
     with serving(capped(1200, 1000)) as server:
-        with pytest.raises(EndpointError, match="1,000 of 1,200 rows without a word"):
+        with pytest.raises(EndpointError, match="1,000 of 1,200 rows without an error"):
             from_sparql(server.url, ALL)
         assert from_sparql(server.url, ALL, page=500).n_facts == 1200

@@ -137,12 +137,12 @@ def test_blocks_that_are_too_large_to_factor_are_counted(monkeypatch: pytest.Mon
     assert verify(found.certificates.upper, tensor).proved
     assert "1 by lines of blocks that are too large to factor" in found.explanation[1]
     assert numbers(found.explanation[1]) == (found.upper, found.upper)
-    assert found.explanation[-1].startswith(f"the ranks of slices give {before.upper}, ")
+    assert found.explanation[-1].startswith(f"the ranks of slices yield {before.upper}, ")
     # closed but for these lines
     alone = from_dense(M[None])
     found = rank_interval(alone, methods=[])
     assert (found.lower, found.upper) == (11, 12)
-    assert found.explanation[-1].startswith("the ranks of slices give 11, ")
+    assert found.explanation[-1].startswith("the ranks of slices yield 11, ")
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, 2**70, "one"])

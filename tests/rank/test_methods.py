@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+import capacity
 from capacity.database import Database
 from capacity.errors import InvalidArgumentError
 from capacity.exact.types import Touched
@@ -164,10 +166,30 @@ def test_the_effective_rank_uses_the_methods_that_bound_it() -> None:
     assert merged.upper <= analysis.effective_rank.upper
 
 
-@pytest.mark.parametrize("methods", [["flips"], [None], "substitution", [3]])
-def test_an_unknown_method_is_refused_with_the_names_there_are(methods: object) -> None:
-    with pytest.raises(InvalidArgumentError, match="substitution"):
-        rank_interval(database([(0, 0, 0)]), methods=methods)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        (["flips"], "got 'flips'. Did you mean `flip graph over F_2`"),
+        (["subsitution"], "Did you mean `substitution` or `sparse substitution`? `["),
+        (["x" * 5000], "must have a registered name; got 'xxx"),
+        ([None], "must have a registered name; got None."),
+        ([3], "must have a registered name; got 3."),
+        ("substitution", "`methods` must be a list of names or methods; got 'substitution'."),
+    ],
+)
+def test_an_unknown_method_is_refused_with_the_nearest_names(methods: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError) as refused:
+        rank_interval(database([(0, 0, 0)]), methods=methods)
+    assert message in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def test_the_refusal_of_an_unknown_method_names_code_that_lists_all() -> None:
+    with pytest.raises(InvalidArgumentError) as refused:
+        unregister_method("nothing")
+    ((code, number),) = re.findall(r"`(\[.*\])` lists all (\d+)\.", str(refused.value))
+    assert eval(code, {"capacity": capacity}) == [method.name for method in METHODS]
+    assert int(number) == len(METHODS)
 
 
 def test_a_method_has_a_name_of_its_own_and_one_way_to_look() -> None:
@@ -175,7 +197,7 @@ def test_a_method_has_a_name_of_its_own_and_one_way_to_look() -> None:
         register_method(METHODS[0])
     with pytest.raises(InvalidArgumentError, match="either `find` or `find_in_entries`"):
         Method("nothing")
-    with pytest.raises(InvalidArgumentError, match="must be one of"):
+    with pytest.raises(InvalidArgumentError, match="must have a registered name"):
         register_method(TOY, before="nothing")
 
 
@@ -267,7 +289,7 @@ def test_odd_methods_are_refused_when_they_are_made(wrong: dict[str, Any], match
     with pytest.raises(InvalidArgumentError, match=match):
         replace(TOY, **wrong)
     pencil = next(method for method in METHODS if method.name == "pencil")
-    with pytest.raises(InvalidArgumentError, match="isn't told which fibers are observed"):
+    with pytest.raises(InvalidArgumentError, match="doesn't receive which fibers are observed"):
         replace(pencil, effective="observed")
 
 

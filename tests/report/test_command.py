@@ -102,7 +102,7 @@ def test_the_page_of_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     ("arguments", "said"),
     [(["x.ttl"], "--out must name the page, a file that ends in .html; got none"),
      (["x.ttl", "--out", "page.pdf"], "ends in .html; got page.pdf"),
-     (["--out", "page.html"], "Give one of them"),
+     (["--out", "page.html"], "Name one of them"),
      (["x.ttl", "--text", "hi", "--out", "page.html"], "add --attention FOLDER"),
      (["x.ttl", "--tau", "0.9", "--out", "page.html"],
       "--tau has no meaning for a page about facts"),
@@ -110,8 +110,8 @@ def test_the_page_of_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path)
      (["x.ttl", "--attention", "m", "--text", "hi", "--out", "page.html"], "Omit one of them"),
      (["--attention", "m", "--text", "hi", "--multi", "keep", "--out", "page.html"],
       "--multi has no meaning for a page about a model"),
-     (["https://example.org/sparql", "--out", "page.html"], "Give a file of facts"),
-     (["facts.duckdb", "--out", "page.html"], "Give a file of facts"),
+     (["https://example.org/sparql", "--out", "page.html"], "Pass a file of facts"),
+     (["facts.duckdb", "--out", "page.html"], "Pass a file of facts"),
      (["missing.ttl", "--out", "page.html"], "missing.ttl: no such file")],
 )  # fmt: skip
 def test_wrong_use_is_told_in_a_line(

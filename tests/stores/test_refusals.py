@@ -200,7 +200,7 @@ def test_a_table_may_have_any_name(folder: Path) -> None:
      (("create table t (s varchar, p varchar)",), "it must have the columns"),
      (("create table t (name varchar, born varchar, city varchar)",
        "insert into t values ('Bob', '1980', 'Rome'), ('Ann', '1990', 'Oslo')"),
-      "may have one column a property")],
+      "may have one column per property")],
 )  # fmt: skip
 def test_tables_that_hold_no_facts_are_refused(
     statements: tuple[str, ...], words: str, folder: Path

@@ -187,7 +187,7 @@ def test_a_plan_that_lacks_a_run_is_refused_and_the_folder_is_left(
     with pytest.raises(SweepError, match=r"another sweep: layers\.d_model is .* lacks 4 of 8\."):
         run_sweep(make_plan({**more, "layers": fewer}), folder)
     drawn = make_plan({**CONFIG, "runs": {"pairs": 7, "seed": 0}})
-    with pytest.raises(SweepError, match=r"lacks 1 of 8\. Pairs are drawn anew"):
+    with pytest.raises(SweepError, match=r"lacks 1 of 8\. Other layers or databases"):
         run_sweep(drawn, folder)
     assert files(folder) == before
 

@@ -210,7 +210,9 @@ def test_another_dtype_is_another_engine_and_another_rate_another_sweep(
     assert admitted(tmp_path, other, here, allow_other_engine=True).key != plan.key
     rate = make_plan({**CONFIG, "recipe": {**CONFIG["recipe"], "learning_rate": 0.2}})
     rate_there = CONFIG["recipe"]["learning_rate"]
-    said = rf"holds another sweep: recipe\.learning_rate is {rate_there} there and 0\.2 here\. Give"
+    said = (
+        rf"holds another sweep: recipe\.learning_rate is {rate_there} there and 0\.2 here\. Choose"
+    )
     with pytest.raises(SweepError, match=said):
         admitted(tmp_path, rate, here, allow_other_engine=True)
     layers = {**CONFIG["layers"], "d_model": [1, 99]}
@@ -359,7 +361,8 @@ def test_a_row_that_was_edited_is_refused_by_readers_told_and_done_again(
         if path.parent != copy:
             (copy / "runs.parquet").unlink()
         with pytest.raises(
-            SweepError, match=rf"{path.name} is damaged .*Delete it and go on with `capacity sweep`"
+            SweepError,
+            match=rf"{path.name} is damaged .*Delete it and continue with `capacity sweep`",
         ):
             load(copy)
         with pytest.warns(UserWarning, match=rf"{path.name} is damaged .*; it is done again"):

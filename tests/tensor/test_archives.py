@@ -74,7 +74,7 @@ def test_other_forms_of_matrix_market_are_read(kind: str, tmp_path: Path) -> Non
 
 BROKEN: dict[str, tuple[bytes, str]] = {
     "a.npz": (b"PK\x03\x04 and no archive", "it can't be read"),
-    "b.mtx": (b"%%MatrixMarket matrix coordinate integer general\n", "no line tells its sizes"),
+    "b.mtx": (b"%%MatrixMarket matrix coordinate integer general\n", "no line has its sizes"),
     "c.mtx": (b"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 x 3\n", "can't be read"),
     "d.mtx": (b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 0.5\n", "integer"),
     "e.mtx": (b"%%MatrixMarket matrix coordinate integer general\n2 2 1\n3 1 1\n", "can't be read"),

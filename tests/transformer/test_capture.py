@@ -317,7 +317,7 @@ ERRORS = {
     "no such segment": (None, {"token_type_ids": torch.full((3, 9), 2)}, "between 0 and 1"),
     "no such position": (None, {"position_ids": torch.full((3, 9), 32)}, "between 0 and 31"),
     "one sentence, no batch": (None, {"input_ids": torch.tensor([3, 4])}, "shape .batch, n.*"),
-    "a list": (None, {"input_ids": [[3, 4]]}, "got list. A tokenizer gives one"),
+    "a list": (None, {"input_ids": [[3, 4]]}, "got list. A tokenizer returns one"),
     "no token": (None, {"input_ids": torch.ones(1, 0, dtype=torch.int64)}, "got .1, 0."),
     "padding alone": (None, {"attention_mask": torch.tensor([[1] * 9, [0] * 9, [1] * 9])},
                       "number 1 .counted from 0. is padding alone"),

@@ -106,7 +106,7 @@ def test_a_cache_of_padded_sentences_or_without_its_batch_says_what_to_do() -> N
     damaged = {key: x.clone() for key, x in cache.items()}
     for key in (key for key in cache if key.endswith("pattern")):
         damaged[key][:, :, -1] = torch.nan
-    with pytest.raises(InvalidArgumentError, match=r"those of padding. Say by `mask`"):
+    with pytest.raises(InvalidArgumentError, match=r"those of padding. Mark by `mask`"):
         from_transformer_lens(damaged)
     mask = torch.ones(captured.layers[0].pattern.shape[::3], dtype=torch.bool)
     mask[:, -1] = False

@@ -122,7 +122,7 @@ def test_bad_input_is_refused_in_words() -> None:
         p4_excess(3, 1, 4)
     with pytest.raises(InvalidArgumentError, match=r"got \(4, 2\), \(4, 3\) and \(4, 1\)"):
         p4_defect(torch.ones(4, 2), torch.ones(4, 3), torch.ones(4, 1), scale=1.0)
-    with pytest.raises(InvalidArgumentError, match="finite logits never gives 0"):
+    with pytest.raises(InvalidArgumentError, match="finite logits never yields 0"):
         minimum_logit_rank(torch.eye(2))
-    with pytest.raises(InvalidArgumentError, match="never gives nan"):
+    with pytest.raises(InvalidArgumentError, match="never yields nan"):
         minimum_logit_rank(torch.full((2, 2), math.nan))

@@ -16,7 +16,7 @@ from capacity.visible import visible
 # with more tokens than the values of a small model's heads have dimensions, 32: of fewer, all
 # attention has an effect, and there is nothing to see
 TEXT = (
-    "The court said that new antibiotics work against bacteria, but no company wants to make "
+    "The court found that new antibiotics work against bacteria, but no company wants to make "
     "antibiotics any more: the old ones are cheap, and patients take them for a week. Then they "
     "are well, and buy no more."
 )
@@ -97,7 +97,7 @@ def attention(
         require_drawable(out)
     elif layer is not None or head is not None:
         raise InvalidArgumentError(
-            "--layer and --head choose the head to draw: --out must say where to draw it."
+            "--layer and --head choose the head to draw: --out must name the file to draw."
         )
     with spinner(f"reading {model_folder.name}"):
         model, tokenizer = load_pretrained(model_folder)

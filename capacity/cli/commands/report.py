@@ -113,7 +113,7 @@ def report(
     elif source is None:
         raise InvalidArgumentError(
             "A report must be about something: a file of facts, the folder of a sweep, a table of "
-            "`capacity recall --out`, or a model by --attention FOLDER --text TEXT. Give one of "
+            "`capacity recall --out`, or a model by --attention FOLDER --text TEXT. Name one of "
             "them."
         )
     elif text is not None or part is not None:
@@ -220,7 +220,7 @@ def _of_facts(
         if isinstance(one, Address) or one.suffix.lower() in STORED:
             raise InvalidArgumentError(
                 f"{one!s:.200}: a report needs the facts, and those of an endpoint or of a DuckDB "
-                "file are counted where they are. Give a file of facts; `capacity describe` counts."
+                "file are counted where they are. Pass a file of facts; `capacity describe` counts."
             )
     from capacity.report import database_report
 

@@ -226,7 +226,7 @@ def _checked(
             return claim, check(one, of, budget=budget, cited=cited)
         return claim, checks.verdict_of_rank(one)
     if checks is None:
-        raise CertificateError("a dimension is about facts; got a tensor. Give the file of facts.")
+        raise CertificateError("a dimension is about facts; got a tensor. Pass the file of facts.")
     about = {"model": one.model, "task": one.task, "shared": one.shared}
     claim = {"quantity": "dimension", **about, "lower": one.necessary, "upper": one.sufficient}
     return claim, checks.verdict(one)

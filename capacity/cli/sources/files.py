@@ -102,7 +102,7 @@ def count_address(
     name = endpoint_at(str(address)).name
     if format_of_name(urlsplit(str(address)).path) is not None:
         raise InvalidArgumentError(
-            f"{name}: its name is that of a file, and files are not fetched. Save it, and give the "
+            f"{name}: its name is that of a file, and files are not fetched. Save it, and pass the "
             "path of the copy; an endpoint answers queries at an address such as "
             "https://example.org/sparql."
         )
@@ -206,5 +206,5 @@ def require_alone(given: Given | Sequence[Path], file: Path, what: str) -> None:
     if n > 1:
         raise InvalidArgumentError(
             f"{file!s:.200}: {what} must be given alone; got {n} files, whose facts would be "
-            "united. Give it alone."
+            "united. Pass it alone."
         )

@@ -101,9 +101,9 @@ def _is_tensor(file: Path, format: str | None) -> bool:
 def _holds_tensor(file: Path, beginning: bytes) -> bool:
     if begins_as_matrix_or_facts(beginning):
         raise InvalidArgumentError(
-            f"{file}: three integers in its first line may be an entry of a matrix, or a fact. Say "
-            "--format tns if it is a matrix; for facts, divide the cells by tabs, and say --format "
-            "tsv."
+            f"{file}: three integers in its first line may be an entry of a matrix, or a fact. "
+            "Pass --format tns if it is a matrix; for facts, divide the cells by tabs, and pass "
+            "--format tsv."
         )
     return begins_as_tensor(beginning)
 
@@ -158,6 +158,6 @@ def refuse_options_of_facts(file: Given, **options: object) -> None:
         if value is not None and name not in _SHARED:
             raise InvalidArgumentError(
                 f"{in_words(file)}: --{name} is about files of facts, and this is read as a "
-                f"tensor. Omit --{name}, or say with --format that the file holds facts: "
+                f"tensor. Omit --{name}, or pass --format with a format of facts: "
                 f"{', '.join(FORMATS)}."
             )

@@ -159,11 +159,11 @@ def position(
     if found:
         some = ", ".join(str(vocabulary[i]) for i in found[:3])
         raise UnknownTokenError(
-            f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
+            f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Pass "
             "the IRI, or a Term."
         )
     every = [one for names in _names_by_stage(vocabulary, prefixes, labels) for one in names]
     known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
     hint = prefix_hint(value, prefixes) or nearest(value, known_names, most=3)
-    advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."
+    advice = hint or " Use an IRI, a prefixed name, a local name or a label that the facts have."
     raise UnknownTokenError(f"No {what} is called {value!r:.60} in the facts.{advice}")

@@ -44,7 +44,7 @@ def of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
         content.name,
         f"it must be {what}",
         format=format.name,
-        advice=f"Read it with `load`, or give its format: {names}.",
+        advice=f"Read it with `load`, or pass its format: {names}.",
     )
 
 

@@ -183,7 +183,7 @@ class Reading:
                         name,
                         f"`{option}` is an option of RDF",
                         format=format,
-                        advice="Omit it, or say which format of RDF the file has.",
+                        advice="Omit it, or pass the file's format of RDF.",
                     )
         if self.comment is not None and format in ("parquet", "duckdb"):
             raise DatabaseFormatError(
@@ -204,7 +204,7 @@ class Reading:
                 name,
                 f"only tables hold facts of {self.arity} columns",
                 format=format,
-                advice="Omit `arity`, or give the table's format: tsv or csv.",
+                advice="Omit `arity`, or pass the table's format: tsv or csv.",
             )
         if kind != "table":
             for option in ("table", "terms", "columns", "comment", "split"):
@@ -213,7 +213,7 @@ class Reading:
                         name,
                         f"`{option}` is an option of tables",
                         format=format,
-                        advice=f"Omit `{option}`, or give the table's format: tsv or csv.",
+                        advice=f"Omit `{option}`, or pass the table's format: tsv or csv.",
                     )
 
 

@@ -123,8 +123,8 @@ def _cell(name: str, line: int, key: str, value: Any) -> str | None:
         f"a value must be text, a number, true, false or null; {key!r:.60} is {shown(value)}",
         format="records",
         line=line,
-        advice="Give several values a row each, with pandas.DataFrame.explode, or as one text that "
-        "`split` divides.",
+        advice="Put each of several values in a row of its own, with pandas.DataFrame.explode, or "
+        "all in one text that `split` divides.",
     )
 
 

@@ -67,7 +67,7 @@ def table_options(
     if table == "n3" and terms == "label":
         raise InvalidArgumentError(
             "`table` = 'n3' is a table of N-Triples terms, and `terms` = 'label' one of labels. "
-            "Give one of them."
+            "Pass one of them."
         )
     _check_split(split, is_n3="n3" in (table, terms))
     if table == "wide":
@@ -90,12 +90,12 @@ def _check_split(split: object, *, is_n3: bool) -> None:
         return
     if not isinstance(split, str) or not split:
         raise InvalidArgumentError(
-            "`split` must be what stands between the values of a cell, such as ','; got "
+            "`split` must be what is between the values of a cell, such as ','; got "
             f"{shown(split)}."
         )
     if is_n3:
         raise InvalidArgumentError(
-            "`split` is about cells of plain labels, and not of N-Triples terms. Omit it, or say "
+            "`split` is about cells of plain labels, and not of N-Triples terms. Omit it, or pass "
             'terms="label".'
         )
 

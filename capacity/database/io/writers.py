@@ -75,8 +75,8 @@ def write(
         writing = ", ".join(known.name for known in FORMATS.values() if known.write is not None)
         said = Path(name).name if format is None else format
         raise InvalidArgumentError(
-            f"The format to write must be one of {writing}; got {said!r:.60}. Give a file such as "
-            "facts.nt or facts.tsv, or `format`."
+            f"The format to write must be one of {writing}; got {said!r:.60}. Choose a file such "
+            "as facts.nt or facts.tsv, or `format`."
         )
     options: dict[str, Any] = {} if terms is None else {"terms": terms}
     if options and chosen.kind != "table":

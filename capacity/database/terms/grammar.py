@@ -136,7 +136,7 @@ def well_formed(kind: str, text: str, datatype: str, language: str) -> Fields:
     if datatype or language:
         raise InvalidArgumentError(
             f"A literal alone has a datatype or a language; got {datatype or language!r:.60} for "
-            f"the {kind} {text!r:.60}. Omit it, or say Term('literal', ...)."
+            f"the {kind} {text!r:.60}. Omit it, or use Term('literal', ...)."
         )
     if kind == "iri":
         _require_iri(text)
@@ -158,8 +158,8 @@ def _plain(field: object) -> str:
     """Make a str of one that is of a class of its own, as rdflib's IRIs are."""
     if not isinstance(field, str):
         raise InvalidTypeError(
-            "A term must be made of texts: a kind, a text, and for a literal a datatype or a "
-            f"language; got one of type {type(field).__name__}. Say str(...), and give a datatype "
+            "A term must be made of texts: a kind, a text, and, of a literal, a datatype or a "
+            f"language; got one of type {type(field).__name__}. Pass str(...), and a datatype "
             "by its IRI."
         )
     return str(field)
@@ -180,7 +180,7 @@ def _require_blank_name(text: str) -> None:
     if not is_blank_name(text):
         raise InvalidArgumentError(
             "The name of a blank node must consist of letters, digits, _ and, after the first, - "
-            f"and dots, of which none is the last; got {text!r:.60}. Give it another name, such "
+            f"and dots, of which none is the last; got {text!r:.60}. Choose another name, such "
             "as b0."
         )
 
@@ -193,7 +193,7 @@ def _require_utf8(text: str) -> None:
     except UnicodeEncodeError as error:
         raise InvalidArgumentError(
             f"A text must have a form in UTF-8, which files are in; the half of a pair, "
-            f"{text[error.start]!r}, in {text!r:.60} has none. Decode the text otherwise, or say "
+            f"{text[error.start]!r}, in {text!r:.60} has none. Decode the text otherwise, or use "
             'text.encode(errors="replace").decode().'
         ) from None
 
@@ -207,14 +207,14 @@ def _literal(text: str, datatype: str, language: str) -> Fields:
     if datatype in OF_LANGUAGES:
         raise InvalidArgumentError(
             f"A literal of the datatype {datatype} must have a language; {text!r:.60} has none. "
-            "Give it one, or another datatype."
+            "Add one, or choose another datatype."
         )
     try:
         ox.NamedNode(datatype)
     except ValueError as error:
         raise InvalidArgumentError(
             f"The datatype of a literal must be an absolute IRI; got {datatype!r:.60} for "
-            f"{text!r:.60} ({error!s:.100}). Give its IRI in full."
+            f"{text!r:.60} ({error!s:.100}). Write its IRI in full."
         ) from None
     return "literal", text, datatype, ""
 
@@ -256,7 +256,7 @@ def _triple(text: str) -> str:
     if not isinstance(node, ox.Triple):
         raise InvalidArgumentError(
             f"The text of a triple term must be one of N-Triples, <<( s p o )>>; got {text!r:.60}. "
-            "Give the kind of what it is."
+            "Pass the kind of what it is."
         )
     return written(node)
 

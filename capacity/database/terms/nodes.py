@@ -222,7 +222,7 @@ def node_of(term: Term) -> object:
     if term.kind == "label":
         raise InvalidArgumentError(
             f"RDF has no form for the {term.kind} {term.text!r:.60}. Write a table, .tsv, .csv or "
-            ".parquet, or give labels IRIs with `to_rdflib(db, base=...)`."
+            ".parquet, or make IRIs of labels with `to_rdflib(db, base=...)`."
         )
     # those of a parser weren't checked
     return term_to_pyoxigraph(Term(*term))

@@ -35,7 +35,7 @@ Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set", "triple"]
 LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
 NO_SETS = (
     "No file holds sets of objects, which the policy `set` makes. Write the facts as they are under"
-    ' multi="keep", and say multi="set" when reading them.'
+    ' multi="keep", and pass multi="set" when reading them.'
 )
 
 
@@ -114,7 +114,7 @@ class Term(_Fields):
             raise InvalidArgumentError(NO_SETS)
         raise InvalidArgumentError(
             f"N-Triples has no form for the {self.kind} {self.text!r:.60}. Write the database with "
-            '`terms="label"`, or give its labels IRIs with `to_rdflib(db, base=...)`.'
+            '`terms="label"`, or make IRIs of its labels with `to_rdflib(db, base=...)`.'
         )
 
     def __str__(self) -> str:

@@ -225,7 +225,7 @@ def dimension_from_dict(data: object) -> Dimension:
     for name in ("necessary", "sufficient"):
         if name in fields and fields[name] != getattr(found, name):
             raise CertificateError(
-                f"`{name}` must be what the reasons and the witness give, {getattr(found, name)}; "
+                f"`{name}` must be what the reasons and the witness prove, {getattr(found, name)}; "
                 f"got {shown(fields[name])}."
             )
     return found

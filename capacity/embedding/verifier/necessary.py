@@ -199,7 +199,7 @@ def check_counts(claim: Dimension, known: Known) -> None:
         if given is None:
             end = f"{low} as necessary" if low > least else f"{high} as sufficient"
             which = "are proved" if claim.ranks else "are proved, of which it carries none"
-            raise Refuted(f"the facts don't give {end}, with the ranks that {which}")
+            raise Refuted(f"the facts don't yield {end}, with the ranks that {which}")
         least = max(least, given.value) if given.side == "necessary" else least
         most = min(most, given.value) if given.side == "sufficient" else most
 

@@ -133,7 +133,7 @@ def reach_and_reliability(
     if at_first.any() and (~at_first & _several(table)).any():
         raise InvalidArgumentError(
             "`table` must have runs of one kind: some ended with the first start that holds the "
-            "database, and others went on. Select one by the column `until`."
+            "database, and others continued. Select one by the column `until`."
         )
     pairs = table
     if at_first.any():

@@ -326,7 +326,7 @@ def head_size(name: str, size: int | None, d_model: int, n_heads: int) -> int:
         if d_model % n_heads:
             raise InvalidArgumentError(
                 f"`{name}` may be omitted only if n_heads divides d_model, as it is then their "
-                f"quotient; got d_model = {d_model} and n_heads = {n_heads}. Give a `{name}` from "
+                f"quotient; got d_model = {d_model} and n_heads = {n_heads}. Pass a `{name}` from "
                 f"1 to {d_model}."
             )
         return d_model // n_heads

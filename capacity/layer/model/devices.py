@@ -33,7 +33,7 @@ def require_device(device: torch.device | str) -> None:
         ) from error
     if kind == "cuda" and not torch.cuda.is_available():
         raise InvalidArgumentError(
-            "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
+            "`device` is cuda, and this machine has no usable GPU. Choose cpu or auto."
         )
 
 

@@ -56,7 +56,7 @@ def initial_weights(config: AnyConfig, d_vocab: int, seed: Seed) -> dict[str, ND
         )
     if hasattr(d_vocab, "n_tokens"):
         raise InvalidTypeError(
-            "`d_vocab` must be the number of tokens; got a database. Say db.n_tokens."
+            "`d_vocab` must be the number of tokens; got a database. Pass db.n_tokens."
         )
     d_vocab = require_integer("d_vocab", d_vocab, most=MAX_TOKENS)
     shapes = config.shapes(d_vocab)

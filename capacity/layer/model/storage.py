@@ -64,7 +64,7 @@ def require_place(folder: str | os.PathLike[str], *others: str) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise StorageError(
-            os.fspath(path), f"can't be a folder ({reason})", "Give another place."
+            os.fspath(path), f"can't be a folder ({reason})", "Choose another place."
         ) from None
 
 

@@ -88,7 +88,7 @@ def write_decomposition(
         got = shown(chosen.name if chosen else name)
         raise InvalidArgumentError(
             f"A decomposition is written in one of the formats {names}, which the end of the name "
-            f"tells, or `format`; got {got}."
+            f"shows, or `format`; got {got}."
         )
     if any(isinstance(x, AlgebraicNumber) for of in factors.matrices for x in of.ravel().tolist()):
         raise InvalidArgumentError(

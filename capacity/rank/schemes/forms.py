@@ -275,7 +275,7 @@ def _row_and_column(name: Name, columns: int | None, *, zero: bool) -> tuple[int
     ]
     if len(found) != 1:
         raise NotRationalError(
-            f"the row and the column of {_written(name)} can't be told apart: write them as "
+            f"the row and the column of {_written(name)} can't be distinguished: write them as "
             f"{name[0]}_1_12"
         )
     return _from_one(name, found[0])

@@ -170,7 +170,7 @@ def explain_rank(ledger: RankLedger, upper: int, entries: str) -> tuple[str, ...
         int((gaps > 0).sum()),
         len(lower),
     )
-    proved = f"the ranks of slices give {upper - more:,}, which no certificate here shows"
+    proved = f"the ranks of slices yield {upper - more:,}, which no certificate here shows"
     return (*lines, proved) if more else lines
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from capacity.checks import nearest, require_choice, shown
+from capacity.checks import nearest, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank.method import Method
 
@@ -175,8 +175,15 @@ def uncited(methods: Iterable[str | Method] | None) -> Sequence[Method]:
 
 def _known(name: object) -> str:
     names = [one.name for one in METHODS]
+    if isinstance(name, str) and name in names:
+        return name
     # a word of a longer name is nearest to it
     words = {word.lower(): one for one in reversed(names) for word in one.split()}
     near = get_close_matches(str(name).lower()[:60], words, n=1, cutoff=0.6)
-    advice = "" if not near or nearest(name, names) else f"Did you mean `{words[near[0]]}`?"
-    return require_choice("A method of search", name, names, advice=advice)
+    hint = nearest(name, names, most=3) or "".join(f" Did you mean `{words[n]}`?" for n in near)
+    # all names are over 400 characters
+    raise InvalidArgumentError(
+        f"A method of search must have a registered name; got {shown(name)}."
+        f"{hint} `[method.name for method in capacity.rank.METHODS]` lists "
+        f"all {len(names)}."
+    )

@@ -132,7 +132,7 @@ class Certificate:
         for argument in arguments:
             if side not in argument.sides:
                 raise CertificateError(
-                    f"An argument for a {side} bound must be of a kind that gives one; got "
+                    f"An argument for a {side} bound must be of a kind that proves one; got "
                     f"{argument.kind!r}."
                 )
         of_tensor = "tensor_sha256" in fields
@@ -221,7 +221,7 @@ def each_certificate(
     several = tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(type(one) is Certificate for one in several):
         is_path = isinstance(given, str) or hasattr(given, "__fspath__")
-        hint = " Of a file, give load_certificates(path)." if is_path else ""
+        hint = " For a file, pass load_certificates(path)." if is_path else ""
         raise InvalidTypeError(
             "The first argument must be a Certificate, a RankInterval for both of its ends, or "
             f"several certificates; got {shown(given)}.{hint}"

@@ -169,7 +169,7 @@ def verify(
     >>> verify(interval, db)
     Verdict(proved=True, reason=None)
     >>> verify(replace(interval.certificates.upper, value=2), db).reason
-    'the arguments give 3'
+    'the arguments prove 3'
     """
     certificates = each_certificate(certificate)
     if type(cited) is not bool:
@@ -223,7 +223,7 @@ def _verify(
         )
         require(why is None, str(why))
         total = sum(argument.value for argument in arguments)
-        require(certificate.value == total, f"the arguments give {total}")
+        require(certificate.value == total, f"the arguments prove {total}")
         side = certificate.side
         checked = _check_lower if side == "lower" else _check_upper
         fit = all(
@@ -327,7 +327,7 @@ def _check_upper(arguments: tuple[Argument, ...], kinds: list[Kind], entries: En
         given = kind.upper(argument, entries)
         entries.budget.spend(PASS * len(given.rows))
         # each row once, so that fancy indexing adds; a kind from outside might not know
-        require((np.diff(given.rows) > 0).all(), "an argument gives its entries out of order")
+        require((np.diff(given.rows) > 0).all(), "an argument has its entries out of order")
         total[given.rows] += given.values
     entries.budget.spend(PASS * len(entries))
     wrong = np.flatnonzero(total != entries.values)

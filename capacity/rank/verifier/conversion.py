@@ -157,7 +157,9 @@ def _view(value: object, name: str, budget: CheckBudget) -> View:
     require(type(value) is View, f"{name} must be a View")
     indices = _tuple(getattr(value, "indices", None), None, f"{name} must have modes")
     require(len(indices) > 1, f"{name} must have two modes or more")
-    bases = _tuple(getattr(value, "bases", None), len(indices), f"{name} must have a basis a mode")
+    bases = _tuple(
+        getattr(value, "bases", None), len(indices), f"{name} must have a basis per mode"
+    )
     return View(
         tuple(_indices(of, name, budget) for of in indices),
         tuple(_basis(of, f"a basis of {name}", budget) for of in bases),

@@ -75,7 +75,7 @@ def _bounds(bounds: Bounds, interval: RankInterval) -> Iterator[tuple[str, Side,
         yield (
             f"slices.{role}", "upper", ranks, f"the {role} slices",
             f"Each {role} has a matrix of its facts; the ranks of these matrices add up to "
-            f"{ranks:,}, and that number of terms gives all of them.",
+            f"{ranks:,}, and that number of terms adds up to all of them.",
         )  # fmt: skip
     yield (
         "paper", "upper", bounds.paper, "the paper's count",

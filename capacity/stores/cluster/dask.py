@@ -201,7 +201,7 @@ def _in_words(scheduler: str) -> Iterator[None]:
     except KilledWorker as error:
         raise ClusterError(
             f"The scheduler at {scheduler} has given a task up, whose workers died: "
-            f"{in_a_line(error):.200} Give workers more memory, or write smaller groups of rows."
+            f"{in_a_line(error):.200} Allow workers more memory, or write smaller groups of rows."
         ) from None
     except (CancelledError, CommClosedError, TimeoutError):
         raise ClusterError(

@@ -172,7 +172,7 @@ class Lines:
             reason, line, advice = str(error.msg), error.lineno, "Fix the file from that line on."
         elif isinstance(error, MemoryError):
             reason, line = "a term is longer than 16 MiB, the most that the parser reads", None
-            advice = "Shorten it, or store it elsewhere and give its IRI."
+            advice = "Shorten it, or store it elsewhere and refer to it by its IRI."
         else:
             reason, line, advice = str(error), None, "Fix the file."
         return DatabaseFormatError(
@@ -253,7 +253,7 @@ def read_within(where: str, format: str, limits: Limits, memory: int) -> Content
             if stream.passed > memory // _SHARE:
                 raise MemoryBudgetError(
                     f"{where}: {format} is read as a whole, and takes over a quarter of the memory "
-                    f"for counting, {megabytes(memory)}. Give more, or write it as N-Triples, "
+                    f"for counting, {megabytes(memory)}. Allow more, or write it as N-Triples, "
                     "which is read in a stream: riot --output=ntriples FILE."
                 )
         content = check(where, b"".join(pieces))

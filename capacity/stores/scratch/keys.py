@@ -122,7 +122,7 @@ def number_terms(db: Scratch) -> None:
             number = number.replace("?", f"'{salt}'", 1)
         db.run(f"create or replace macro id_of(key) as ({number}) - ({number}) % 8 + kind(key)")
         db.step("create or replace table terms as select distinct id_of(key) id, key from ("
-                "select s key from keyed union all select distinct p from keyed union all "
+                "select s as key from keyed union all select distinct p from keyed union all "
                 "select o from keyed)")  # fmt: skip
         n_terms, n_ids = db.run("select count(*), (select count(*) from (select distinct id from "
                                 "terms)) from terms")[0]  # fmt: skip

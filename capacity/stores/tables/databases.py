@@ -186,7 +186,7 @@ def _find_table(
     )
     if len(read) < len(every):
         listed += f" Views aren't read, {len(every) - len(read):,} of them, but with `views`."
-    reason = "it must be said which table holds the facts"
+    reason = "the table that holds the facts must be named"
     if name is not None:
         reason = f"{'no' if not found else 'more than one'} table is called {shown(name)}"
     raise DatabaseFormatError(

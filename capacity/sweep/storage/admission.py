@@ -121,8 +121,8 @@ def _admission(
         then, now = (_in_words(by) for by in (held["computed_by"], computed_by))
         raise SweepError(
             f"{folder} was begun with {then}; this process has {now}. The rows would not be "
-            "comparable bit by bit: give another folder with --out, continue with the versions it "
-            "was begun with, or add --allow-other-engine to do all runs again under other keys."
+            "comparable bit by bit: choose another folder with --out, continue with the versions "
+            "it was begun with, or add --allow-other-engine to do all runs again under other keys."
         )
     text = json.dumps(computed_by, sort_keys=True)
     variant = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -148,16 +148,16 @@ def _require_all_runs(admission: _Admission) -> None:
         then, now = (_in_words(by) for by in (held["computed_by"], admission.computed_by))
         raise SweepError(
             f"{said}It could grow, but was begun with {then}; this process has {now}. Let it grow "
-            "with the versions that it was begun with, or give another folder with --out."
+            "with the versions that it was begun with, or choose another folder with --out."
         )
-    advice = "Give another folder with --out, or the configuration that it was begun with."
+    advice = "Choose another folder with --out, or the configuration that it was begun with."
     if n_lacking is None:
         raise SweepError(f"{said}{advice} An earlier version began it, and didn't list its runs.")
     drawn = any(config.get("runs", {}).get("pairs") for config in _configs(held, plan))
     raise SweepError(
         f"{said}{advice} A plan grows if it has all runs of the one before; this one lacks "
         f"{n_lacking:,} of {held['n_runs']:,}."
-        + (" Pairs are drawn anew for other layers, databases or numbers of them." if drawn else "")
+        + (" Other layers or databases change which pairs are drawn." if drawn else "")
     )
 
 
@@ -227,5 +227,5 @@ def _require_same(path: Path, held: dict[str, Any], plan: Plan) -> None:
                 path,
                 f"is damaged, or was begun by other code of this version (`{name}` isn't its "
                 "plan's)",
-                "Give another folder with --out.",
+                "Choose another folder with --out.",
             )

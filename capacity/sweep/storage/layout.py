@@ -70,7 +70,7 @@ def part_of(folder: Path, part: int, parts: int, key: str) -> Iterator[None]:
         if theirs or not _acquired(lock):
             raise SweepError(
                 f"Another process is doing {'another division' if theirs else 'this part'} of "
-                f"{folder}. Wait for it, or give each process its own part i of the same N with "
+                f"{folder}. Wait for it, or assign each process its own part i of the same N with "
                 "--shard i/N."
             )
     try:
@@ -169,7 +169,7 @@ def make_folders(folder: Path) -> None:
             path = folder / name
             if path.is_symlink() or (path.exists() and not path.is_dir()):
                 raise SweepError(
-                    f"{path} must be a folder, not a link to one. Move it elsewhere, or give "
+                    f"{path} must be a folder, not a link to one. Move it elsewhere, or choose "
                     "another folder with --out."
                 )
         for name in (SHARDS, RANKS):
@@ -179,7 +179,7 @@ def make_folders(folder: Path) -> None:
             raise
         reason = getattr(error, "strerror", None) or str(error)
         raise SweepError(
-            f"{folder} can't be the folder of a sweep ({reason}). Give another one with --out."
+            f"{folder} can't be the folder of a sweep ({reason}). Choose another one with --out."
         ) from None
     require_files(folder, _is_own)
 
@@ -199,7 +199,7 @@ def require_files(folder: Path, own: Callable[[str], bool]) -> None:
         if own(entry.name) and not (entry.is_file() or broken_link):
             raise SweepError(
                 f"{entry.path} must be a regular file, because the sweep writes one of that name. "
-                "Move it elsewhere, or give another folder with --out."
+                "Move it elsewhere, or choose another folder with --out."
             )
 
 
@@ -233,7 +233,7 @@ def require_new(folder: Path) -> None:
     if what == TABLE and not (folder / TABLE).exists():
         return
     raise SweepError(
-        f"{folder} has {what} and no manifest.json, so that their sweep is unknown. Give another "
+        f"{folder} has {what} and no manifest.json, so that their sweep is unknown. Choose another "
         f"folder with --out, or move {what} elsewhere."
     )
 

@@ -171,7 +171,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     DamagedFileError
         If it can't be read, or a field of it has a value that no manifest has.
     """
-    advice = "Give another folder with --out."
+    advice = "Choose another folder with --out."
     try:
         held = read_json(path, max_bytes=MAX_BYTES)
     except DamagedFileError as error:

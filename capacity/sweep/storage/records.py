@@ -36,7 +36,7 @@ class DamagedFileError(SweepError):
         self,
         path: str | os.PathLike[str],
         reason: str,
-        advice: str = "Delete it and go on with `capacity sweep`.",
+        advice: str = "Delete it and continue with `capacity sweep`.",
     ) -> None:
         self.path, self.reason = os.fspath(path), reason
         super().__init__(f"{self.path} {reason}. {advice}")
@@ -55,7 +55,7 @@ def write(path: Path, data: bytes) -> None:
     except StorageError as error:
         raise SweepError(
             f"{error.path} {error.reason}; what was done is kept. Free some space, check the "
-            "folder's permissions, or give another folder with --out."
+            "folder's permissions, or choose another folder with --out."
         ) from None
 
 

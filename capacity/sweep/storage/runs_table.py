@@ -321,6 +321,6 @@ def _from_shards(folder: Path, held: Sequence[Mapping[str, Any]]) -> pa.Table:
     if table.num_rows > most:
         raise SweepError(
             f"{folder} is damaged: its shards hold {table.num_rows} runs, and its manifests name "
-            f"{most}. Give another folder with --out."
+            f"{most}. Choose another folder with --out."
         )
     return table

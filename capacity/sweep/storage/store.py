@@ -114,7 +114,7 @@ class Store:
         if (n_keys := len({run.key for run in plan.runs})) < n_runs:
             raise SweepError(
                 f"The runs of a plan must differ, or their shards would never be complete; "
-                f"{n_runs - n_keys} of {n_runs} are repeated. Give each run once."
+                f"{n_runs - n_keys} of {n_runs} are repeated. Pass each run once."
             )
         self.folder, self._here = Path(folder), here
         make_folders(self.folder)

@@ -88,7 +88,7 @@ def measure_runs(
     order = {run.key: i for i, run in enumerate(runs)}
     if len(order) < len(runs):
         raise InvalidArgumentError(
-            f"`runs` must differ; {len(runs) - len(order)} of {len(runs)} are repeated. Give each "
+            f"`runs` must differ; {len(runs) - len(order)} of {len(runs)} are repeated. Pass each "
             "run once."
         )
     databases = {run.database.facts_sha256: (run.database,) for run in runs}

@@ -146,6 +146,6 @@ def _outcome(future: Any, name: Hashable, client: Any) -> Outcome:
                 "continue."
             )
         error = future.exception()
-        return Outcome(name, error, error=f"Dask gave it up: {error}")
+        return Outcome(name, error, error=f"Dask stopped it: {error}")
     finally:
         future.release()

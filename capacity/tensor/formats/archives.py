@@ -99,7 +99,7 @@ def parse_mtx(name: str, stream: BinaryIO, limits: Limits, *, max_order: int) ->
     text = stream.read(limits.max_bytes + 1)
     sizes = _SIZES.search(text)
     if sizes is None:
-        raise _broken(name, "mtx", "no line tells its sizes")
+        raise _broken(name, "mtx", "no line has its sizes")
     rows, columns = int(sizes[1]), int(sizes[2])
     if sizes[3] is None:
         _refuse(name, "mtx", limits.excess(cells=rows * columns))

@@ -225,7 +225,7 @@ def _strided(part: torch.Tensor, data: bytes) -> torch.Tensor:
     import torch
 
     if part.device.type != "meta" or not data:
-        raise InvalidArgumentError("its numbers aren't where it says")
+        raise InvalidArgumentError("its numbers aren't where they are declared")
     # a byte of another value than 0 and 1 is no bool
     read = torch.uint8 if part.dtype == torch.bool else part.dtype
     numbers = torch.frombuffer(bytearray(data), dtype=read)

@@ -185,7 +185,7 @@ class Run:
             raise InvalidArgumentError(
                 f"All layers must attend among the same tokens of the same sentences; {of} has "
                 f"patterns of shape {tuple(shape)}, where {known} is the shape (batch, n, m) of "
-                "the others: sentences or images are split on the way. Give the module that holds "
+                "the others: sentences or images are split on the way. Pass the module that holds "
                 "such layers alone, or tensors to capacity.transformer.from_tensors."
             )
         _, causal, seen = self._kind_of(heads)

@@ -133,7 +133,7 @@ def train_classifier(
             if not math.isfinite(loss):
                 raise InvalidArgumentError(
                     f"`learning_rate` must let training converge; with {learning_rate} the loss is "
-                    f"{loss} in epoch {epoch}. Give a smaller one."
+                    f"{loss} in epoch {epoch}. Choose a smaller one."
                 )
             losses.append(loss / len(training))
             if held_out is not None:

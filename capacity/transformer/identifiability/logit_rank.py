@@ -183,7 +183,7 @@ def minimum_logit_rank(
     """
     if not (pattern > 0).all():
         raise InvalidArgumentError(
-            "Every entry of `pattern` must be positive: softmax of finite logits never gives "
+            "Every entry of `pattern` must be positive: softmax of finite logits never yields "
             f"{float(pattern.min()):.3g}. Omit padding and the later tokens of a causal model; "
             "if weights underflow, compute the attention in float64."
         )

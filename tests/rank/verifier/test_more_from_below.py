@@ -158,7 +158,7 @@ def test_what_is_no_algebra_is_refused() -> None:
     assert reason(square, first, first, 9) == "the product isn't associative"
     of = group.tensor
     assert reason(of, first, first, 7) is None
-    assert reason(of, first, first, 8) == "5 dimensions and 3 ideals give 7"
+    assert reason(of, first, first, 8) == "5 dimensions and 3 ideals prove 7"
     assert reason(of, ONES[5], first, 7) == "a map of the algebra is singular"
     assert reason(of, first[:4], first, 7) == "a vector must have a coefficient for each slice"
     assert reason(of, first * 2000, first, 7) == "a coefficient of a vector exceeds 1,000"

@@ -283,7 +283,7 @@ def test_two_slices_without_entries_are_refused_as_a_pencil(side: Any) -> None:
     tensor = SparseTensor([[0, 0, 0]], [LARGEST], (3, 1, 1))
     empty = claim(tensor, Pencil(0, np.array([1, 2]), 0), side=side)
     assert verify(empty, tensor).proved == (side == "lower")
-    assert verify(replace(empty, value=1), tensor).reason == "the arguments give 0"
+    assert verify(replace(empty, value=1), tensor).reason == "the arguments prove 0"
     rest = Boxes(np.array([0]))
     both = claim(tensor, Pencil(0, np.array([1, 2]), 0), rest, side="upper")
     assert "zero, or multiples of each other" in str(verify(both, tensor).reason)

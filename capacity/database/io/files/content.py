@@ -170,8 +170,8 @@ def _read_open(name: str, file: Any, max_bytes: int) -> bytes:
         ) from None
     except TypeError:
         raise InvalidTypeError(
-            f"An open file must give bytes; {name:.60} gives text, whose line ends are changed. "
-            "Open it with open(path, 'rb')."
+            f"An open file must return bytes; {name:.60} returns text, whose line ends are "
+            "changed. Open it with open(path, 'rb')."
         ) from None
 
 
@@ -213,7 +213,7 @@ def check(
         raise DatabaseFormatError(
             name,
             "the file is binary, it holds NUL bytes",
-            advice="Give RDF text (Turtle, N-Triples, ...) or a table (TSV, CSV).",
+            advice="Pass RDF text (Turtle, N-Triples, ...) or a table (TSV, CSV).",
         )
     omitted: list[tuple[int, str]] = []
     if wrong is not None:

@@ -14,7 +14,7 @@ _RDFLIB = (
     'Read it with rdflib: from_rdflib(rdflib.Dataset().parse(FILE, format="{}")), with from_rdflib '
     "of capacity.database."
 )
-_UNPACK = "Unpack it ({}), and give the file of facts in it."
+_UNPACK = "Unpack it ({}), and pass the file of facts in it."
 _TABLE = "Read it with pandas: capacity.database.from_pandas({})."
 # options of pandas that keep cells as they stand: 007, NA and null are labels
 AS_TEXT = "dtype=str, keep_default_na=False"
@@ -39,7 +39,7 @@ class Foreign:
 
 _EXCEL = Foreign("an Excel file", _TABLE.format(f"pd.read_excel(FILE, {AS_TEXT})"))
 _MATLAB = "Save an array of it, which is a tensor: np.save('T.npy', scipy.io.loadmat(FILE)[NAME])."
-_IMAGE = Foreign("an image", "Give a file of facts: RDF, TSV or CSV.")
+_IMAGE = Foreign("an image", "Pass a file of facts: RDF, TSV or CSV.")
 # by the first bytes of files that aren't text
 _MAGIC = {
     b"7z\xbc\xaf\x27\x1c": Foreign("a 7z archive", _UNPACK.format("7z x FILE")),
@@ -60,7 +60,7 @@ _MAGIC = {
         "ends in .npy; one of zeros and ones as facts by capacity.database.from_numpy.",
     ),
     b"\xd0\xcf\x11\xe0": _EXCEL,
-    b"%PDF-": Foreign("a PDF file", "Give a file of facts: RDF, TSV or CSV."),
+    b"%PDF-": Foreign("a PDF file", "Pass a file of facts: RDF, TSV or CSV."),
     b"\x89PNG": _IMAGE,
     b"GIF8": _IMAGE,
     b"\xff\xd8\xff": _IMAGE,
@@ -77,12 +77,12 @@ _ROOTS = {
     "TriX": Foreign("TriX", _RDFLIB.format("trix")),
     "Ontology": _OWL_XML,
     "sparql": Foreign("a SPARQL result in XML", _SPARQL),
-    "svg": Foreign("an SVG image", "Give a file of facts: RDF, TSV or CSV."),
+    "svg": Foreign("an SVG image", "Pass a file of facts: RDF, TSV or CSV."),
     "graphml": Foreign(
         "GraphML",
         "Read it with networkx: capacity.database.from_networkx(nx.read_graphml(FILE)).",
     ),
-    "rss": Foreign("an RSS feed", "Give a file of facts: RDF, TSV or CSV."),
+    "rss": Foreign("an RSS feed", "Pass a file of facts: RDF, TSV or CSV."),
 }
 # by the beginning of the text
 _TEXTS = (

@@ -209,8 +209,8 @@ def resolve_format(content: Content, format: str | None) -> Format:
     if guess is None:
         raise DatabaseFormatError(
             content.name,
-            "neither its content nor its name tells the format",
-            advice=f"Say which with `format`: {', '.join(FORMATS)}.",
+            "neither its content nor its name shows the format",
+            advice=f"Choose one with `format`: {', '.join(FORMATS)}.",
         )
     return guess
 

@@ -30,7 +30,7 @@ Name: TypeAlias = str | os.PathLike[str]
 Sources: TypeAlias = Name | BinaryIO | Iterable[Name | BinaryIO]
 # why an entry of a folder isn't read, in the order of a message
 _FOLDER, _IRREGULAR = "Folders", "Not a regular file"
-_NAMELESS, _HIDDEN = "The name tells no format", "The name begins with a dot"
+_NAMELESS, _HIDDEN = "The name shows no format", "The name begins with a dot"
 _REASONS = (_FOLDER, _IRREGULAR, _NAMELESS, _HIDDEN)
 
 
@@ -175,9 +175,7 @@ def files_of(given: Iterable[Any], format: str | None) -> tuple[list[Any], tuple
                 raise DatabaseFormatError(
                     name,
                     "no such file, and as a pattern it matches none",
-                    advice=advice_on_name(
-                        name, "Check the name; ** stands for folders in folders."
-                    ),
+                    advice=advice_on_name(name, "Check the name; ** denotes folders in folders."),
                 )
         else:
             found = [one]
@@ -229,7 +227,7 @@ def _in_folder(name: str, format: str | None) -> tuple[list[str], str]:
         raise DatabaseFormatError(
             name,
             "it is a folder without a file whose name ends as a known format's does",
-            advice=f"Say `format`, or give a pattern, such as {of}/*.txt. {listed}".rstrip(),
+            advice=f"Pass `format`, or a pattern, such as {of}/*.txt. {listed}".rstrip(),
         )
     note = (
         f"Of {len(entries)} files and folders in {of} {len(entries) - len(taken)} aren't read. "

@@ -100,10 +100,10 @@ def from_array(array: Any, *, multi: MultiPolicy | None = None) -> Database:
         return db if multi is None else db.with_policy(multi)
     if given.ndim != 2 or given.shape[1] != 3 or given.dtype.kind not in "iuUTO":
         raise InvalidArgumentError(
-            "An array of facts must have a row a fact and three columns, subject, predicate and "
-            f"object, of text or of integers; got shape {given.shape} of {given.dtype}. A tensor "
-            "of zeros and ones with three modes is taken, too; its rank, and that of a matrix, is "
-            "bounded by capacity.rank_interval."
+            "An array of facts must have one row per fact and three columns, subject, predicate "
+            f"and object, of text or of integers; got shape {given.shape} of {given.dtype}. A "
+            "tensor of zeros and ones with three modes is taken, too; capacity.rank_interval "
+            "bounds its rank, and that of a matrix."
         )
     if given.dtype.kind not in "iuU":
         return Database.from_triples(given.tolist(), multi=multi)

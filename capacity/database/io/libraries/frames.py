@@ -100,5 +100,5 @@ def _text(cell: Any, number: int, column: object, daily: bool) -> str | None:
 
 def _advice(cell: object) -> str:
     if isinstance(cell, list | tuple | set | np.ndarray):
-        return "Give several values a row each, with frame.explode(column)."
-    return "Turn it into text; give rdflib nodes and Terms to Database.from_triples."
+        return "Put each of several values in a row of its own, with frame.explode(column)."
+    return "Turn it into text; pass rdflib nodes and Terms to Database.from_triples."

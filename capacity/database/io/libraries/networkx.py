@@ -56,7 +56,7 @@ def from_networkx(
     """
     if not graph.is_directed():
         raise InvalidArgumentError(
-            "A fact has a direction: give a DiGraph or MultiDiGraph, not a Graph."
+            "A fact has a direction: pass a DiGraph or MultiDiGraph, not a Graph."
         )
     if graph.number_of_edges() == 0:
         raise InvalidArgumentError(

@@ -147,12 +147,12 @@ def _with_index(
     if index.nlevels > 1:
         raise InvalidArgumentError(
             "A wide DataFrame must have an index of one level, which holds the subjects; got one "
-            f"of {index.nlevels}. Say frame.reset_index(), and which `columns` to read."
+            f"of {index.nlevels}. Use frame.reset_index(), and choose the `columns` to read."
         )
     if index.name is None and index.dtype.kind in "iuf":
         raise InvalidArgumentError(
             "The index of a wide DataFrame must have a name if its numbers are the subjects; got "
-            f"{shown(list(index[:5]))} without one, as choosing or sorting rows leaves them. Say "
+            f"{shown(list(index[:5]))} without one, as choosing or sorting rows leaves them. Use "
             "frame.reset_index(drop=True) if the first column holds the subjects, and "
             'frame.rename_axis("subject") if the index does.'
         )
@@ -171,10 +171,10 @@ def _long(frame: pd.DataFrame, arity: int) -> pd.DataFrame:
     known = role_order(columns) is not None or {*role_names(arity)} <= {*columns}
     if holds and len(columns) == arity and not known:
         raise InvalidArgumentError(
-            "A DataFrame with an index that has a name or holds text may have one column a "
-            f"property, or a row a fact; got the index {shown(frame.index.name or 'of text')} and "
-            f'the columns {shown(columns)}. Say table="wide" if the index holds the subjects, and '
-            'table="long" if a row is a fact.'
+            "A DataFrame with an index that has a name or holds text may have one column per "
+            f"property, or one row per fact; got the index {shown(frame.index.name or 'of text')} "
+            f'and the columns {shown(columns)}. Pass table="wide" if the index holds the subjects, '
+            'and table="long" if a row is a fact.'
         )
     return frame
 
@@ -194,7 +194,7 @@ def _require_columns(frame: pd.DataFrame, options: TableOptions) -> None:
     )
     of_arity = f" Facts of {have} columns are read with `arity={have}`, or choose with `columns`."
     advice = f"{of_arity if LEAST <= have <= MOST else ''} "
-    advice += 'One column a property is read with table="wide".'
+    advice += 'A table with one column per property is read with table="wide".'
     raise InvalidArgumentError(
         f"A DataFrame must have the columns {', '.join(map(str, wanted))}{others}; got "
         f"{shown(names)}.{'' if options.columns or have == arity else advice}"

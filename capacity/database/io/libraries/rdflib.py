@@ -160,13 +160,13 @@ def to_rdflib(db: DatabaseLike, *, base: str | None = None) -> rdflib.Graph:
         if token.kind in ("label", "set"):
             if base is None:
                 raise InvalidArgumentError(
-                    f"RDF has no form for the {token.kind} {token.text!r:.60}. Give labels IRIs "
+                    f"RDF has no form for the {token.kind} {token.text!r:.60}. Make IRIs of labels "
                     'with `base`, such as base="http://example.org/".'
                 )
             iri = base + quote(token.text, safe="")
             if iri in in_use:
                 raise InvalidArgumentError(
-                    f"<{iri}> would stand for two tokens. Choose another `base`."
+                    f"<{iri}> would denote two tokens. Choose another `base`."
                 )
             in_use.add(iri)
             minted[token] = rdflib.URIRef(iri)

@@ -166,7 +166,7 @@ def apply_choice(
     n_about = int(found.about.sum())
     stand = f"{n_about:,} of {len(rows):,} triples are about other facts (annotations and reifiers)"
     if choice in (None, "keep"):
-        return rows, f"{stand}; all are kept as they stand."
+        return rows, f"{stand}; all are kept as they are."
     plain = rows[~found.about]
     if choice == "drop":
         return plain, f"{stand}; they are omitted."
@@ -175,7 +175,7 @@ def apply_choice(
         raise InvalidArgumentError(
             f"`annotations_of_facts` = {shown(choice)} would make {n_made:,} facts of "
             f"{len(rows):,} triples: each annotation of a reifier is one of each fact that it "
-            "stands for. Take keep or drop."
+            "denotes. Choose keep or drop."
         )
     facts = {tuple(row) for row in plain.tolist()}
     # two reifiers of a fact can say the same of it

@@ -297,7 +297,7 @@ class _Inline:
             self.read[key] = self.opened(key)
         document, self.size = self.read[key]
         if not isinstance(document, Mapping) or "@context" not in document:
-            raise self.refused(f"what stands for {shown(iri)} has no key @context")
+            raise self.refused(f"what was passed for {shown(iri)} has no key @context")
         made = self.context(document["@context"], iri, (*within, iri))
         # section 4.1.2, step 5.7: the base of a context from elsewhere has no effect
         dropped = [

@@ -105,7 +105,7 @@ def parse_rdf_content(
                 f"the literal {term.text!r:.60} is of the datatype {term.datatype}, and has no "
                 "language",
                 format=format.name,
-                advice="Give it a language, or another datatype.",
+                advice="Add a language, or choose another datatype.",
             )
     return Database.from_ids(
         with_stable_names(terms),

@@ -277,7 +277,7 @@ def broken(content: Content, format: str, error: Exception) -> DatabaseFormatErr
             content.name,
             f"a term is longer than {most} MiB, the most that the parser of this format reads",
             format=format,
-            advice="Shorten it, or store it elsewhere and give its IRI.",
+            advice="Shorten it, or store it elsewhere and refer to it by its IRI.",
         )
     reason, line = str(error), None
     if isinstance(error, SyntaxError):
@@ -300,7 +300,7 @@ def broken(content: Content, format: str, error: Exception) -> DatabaseFormatErr
             advice = f"If it is RDF-star, whose << s p o >> may be subjects, read it as {turtle}."
         else:
             alike = ", ".join(f for f in _LIKE_TURTLE if f != format and f in FORMATS)
-            advice = f"Fix the file, or say which format it is: {alike}."
+            advice = f"Fix the file, or choose its format: {alike}."
     # parsers repeat what they can't read, however long
     short = re.sub(r"\S{60,}", lambda word: f"{word[0]:.57}...", f"{reason:.400}")
     return DatabaseFormatError(

@@ -212,6 +212,6 @@ def list_graphs(
             content.name,
             "graphs are listed of the library's own formats alone",
             format=chosen.name,
-            advice=f"Give it as one of {', '.join(SYNTAXES)}.",
+            advice=f"Pass one of {', '.join(SYNTAXES)}.",
         )
     return parse_quads(content, chosen, *checked_text(content, chosen, base, contexts)).counts()

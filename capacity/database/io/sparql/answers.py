@@ -223,9 +223,9 @@ def _refuse_limit(client: Client, answer: Answer, n: int) -> None:
 def _wrong_type(client: Client, answer: Answer, body: Body, wanted: str) -> DatabaseFormatError:
     said = body.text()
     start = f", which begins {cut(said)!r}" if said else ""
-    advice = "Tell who keeps the endpoint."
+    advice = "Report it to the endpoint's operator."
     if answer.media_type in ("text/html", "application/xhtml+xml"):
-        advice = "Give the address of the endpoint itself, which often ends in /sparql."
+        advice = "Pass the address of the endpoint itself, which often ends in /sparql."
     return _refused(
         client,
         f"its answer must be {wanted}; it is {cut(answer.media_type or 'of no type')}{start}",
@@ -244,6 +244,6 @@ def _broken(client: Client, body: Body, error: Exception) -> DatabaseFormatError
 
 
 def _refused(
-    client: Client, reason: str, advice: str = "Tell who keeps the endpoint."
+    client: Client, reason: str, advice: str = "Report it to the endpoint's operator."
 ) -> DatabaseFormatError:
     return DatabaseFormatError(client.name, reason, format="sparql", advice=advice)

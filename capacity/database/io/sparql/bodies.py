@@ -101,13 +101,13 @@ class Body:
             try:
                 data = unpack.decompress(packed, most)
             except zlib.error:
-                raise self._broken("isn't gzip, as its header says") from None
+                raise self._broken("isn't gzip, against its header") from None
             if data:
                 return data
             if not packed:
                 raise self._broken("is cut off: its gzip has no end")
         if unpack.unused_data or self._raw(1):
-            raise self._broken("goes on after the end of its gzip")
+            raise self._broken("continues after the end of its gzip")
         return b""
 
     def _broken(self, what: str) -> EndpointError:

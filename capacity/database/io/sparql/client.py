@@ -183,7 +183,7 @@ class Client:
                 raise EndpointError(
                     self.name,
                     f"it redirects more than {MOST_REDIRECTS} times, the last time to {where.name}",
-                    "Give the address that answers.",
+                    "Pass the address that answers.",
                 )
             yield self._checked(where, response)
         except self._connections.exceptions.HTTPError as error:
@@ -230,13 +230,13 @@ class Client:
             raise EndpointError(
                 self.name,
                 f"it redirects ({response.status}) to what is no address of http or https",
-                "Give the address that answers.",
+                "Pass the address that answers.",
             ) from None
         if where.parts.scheme == "https" and there.parts.scheme == "http":
             raise EndpointError(
                 self.name,
                 f"it redirects ({response.status}) from https to http, {there.name}",
-                "Give an address that others can't read, or that one if it may be read.",
+                "Pass an address that others can't read, or that one if it may be read.",
             )
         # the query may be secret, and an address within a network mustn't be asked for another's
         if not self.endpoint.is_at(there):
@@ -244,7 +244,7 @@ class Client:
                 self.name,
                 f"it redirects ({response.status}) to another host or port, {there.name}, which "
                 "isn't asked",
-                "If you trust it, give that address.",
+                "If you trust it, pass that address.",
             )
         return there
 
@@ -273,7 +273,7 @@ class Client:
             raise EndpointError(
                 self.name,
                 f"its answer is packed by {shown(encoding)}, and gzip alone was asked for",
-                "Tell who keeps the endpoint.",
+                "Report it to the endpoint's operator.",
             )
         framed = "Content-Length" in headers or response.chunked
         media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()

@@ -70,13 +70,13 @@ def require_answer(
         raise BusyError(f"it answered {_named(status)}", retry_after(headers.get("Retry-After")))
     if status != 200:
         words = "".join(c if c.isprintable() else " " for c in credentials.hidden(said))
-        what = f"it answered {_named(status)}" + (f"; it says: {words:.{WORDS}}" if words else "")
+        what = f"it answered {_named(status)}" + (f": {words:.{WORDS}}" if words else "")
         raise EndpointError(name, what, _advice(status, known, credentials))
     if headers.get(_STATE):
         words = credentials.hidden(headers.get(_MESSAGE, "nothing more"))
         raise EndpointError(
             name,
-            f"it says that its answer isn't whole ({_STATE} {headers[_STATE]:.20}): "
+            f"its header marks the answer as incomplete ({_STATE} {headers[_STATE]:.20}): "
             f"{words:.{WORDS}}",
             "Ask for fewer facts.",
         )
@@ -96,7 +96,7 @@ def _advice(status: int, known: bool, credentials: Credentials) -> str:
     if status == 400:
         return "Fix the query."
     if status in (404, 405, 410):
-        return "Give the address that takes queries by POST."
+        return "Pass the address that takes queries by POST."
     return "Ask for fewer facts, or ask again later."
 
 

@@ -172,14 +172,14 @@ def credentials_of(environment: Mapping[str, str] | None = None) -> Credentials:
         if re.search(r"[^!-~]", token):
             raise InvalidArgumentError(
                 f"The environment variable {TOKEN} must hold printable ASCII without spaces; got "
-                "other characters. Set it anew."
+                "other characters. Set it again."
             )
         return Credentials(f"Bearer {token}", (token,))
     if user:
         if ":" in user or not (user + password).isprintable():
             raise InvalidArgumentError(
                 f"{USER} must hold no colon, and {USER} and {PASSWORD} no control characters; "
-                "got some. Set them anew."
+                "got some. Set them again."
             )
         encoded = base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
         return Credentials(f"Basic {encoded}", (password, encoded))

@@ -116,7 +116,7 @@ def _in_pages(
             most=page,
             excess=EndpointError(
                 client.name,
-                f"it gave more rows than the {page:,} of a page: it doesn't heed LIMIT",
+                f"it returned more rows than the {page:,} of a page: it ignores LIMIT",
                 "Ask without `page`.",
             ),
             say=lambda n, start=start: say(start + n, expected or 0),
@@ -159,7 +159,7 @@ def _counted(client: Client, query: str) -> int:
             client.name,
             f"the rows can't be counted, so that an answer that is cut off would go unseen: "
             f"{error.reason}",
-            f'{error.advice} Say completeness="trust" to do without the count.',
+            f'{error.advice} Pass completeness="trust" to do without the count.',
         ) from None
     return whole_number(client, rows[0][0] if rows else None)
 
@@ -168,13 +168,13 @@ def _not_all(client: Client, n: int, expected: int, advice: str) -> EndpointErro
     if n > expected:
         return EndpointError(
             client.name,
-            f"it gave {n:,} rows, and had counted {expected:,}: its facts changed meanwhile",
+            f"it returned {n:,} rows, and had counted {expected:,}: its facts changed meanwhile",
             "Ask again.",
         )
     return EndpointError(
         client.name,
-        f"it gave {n:,} of {expected:,} rows without a word: it cuts answers off, or its facts "
-        "changed meanwhile",
+        f"it returned {n:,} of {expected:,} rows without an error: it cuts answers off, or its "
+        "facts changed meanwhile",
         advice,
     )
 

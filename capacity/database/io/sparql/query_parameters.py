@@ -109,7 +109,7 @@ def written_term(name: str, value: object) -> str:
     if not isinstance(node, ox.NamedNode | ox.Literal):
         raise InvalidArgumentError(
             f"The parameter {shown(name)} must be an IRI or a literal; got {shown(value)}. In a "
-            "query a blank node would be a variable."
+            "query, a blank node is a variable."
         )
     return _ESCAPE.sub(_apart, str(node))
 
@@ -151,8 +151,8 @@ def _replaced(query: str, tokens: list[Token], texts: Mapping[str, str]) -> str:
             continue
         if values or before == "AS":
             raise InvalidArgumentError(
-                f"A parameter must not be bound by the query itself; ?{token.variable} stands "
-                f"after {'VALUES' if values else 'AS'}. Give one of the two another name."
+                f"A parameter must not be bound by the query itself; ?{token.variable} is "
+                f"after {'VALUES' if values else 'AS'}. Rename one of the two."
             )
         if columns and depth == 0:
             # a column of an inner SELECT is no variable outside any more: it only keeps its place

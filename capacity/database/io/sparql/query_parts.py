@@ -291,7 +291,7 @@ def _closing(tokens: Sequence[Token], at: int) -> int:
 def _wrong_form(word: str) -> InvalidArgumentError:
     if word == "DESCRIBE":
         return InvalidArgumentError(
-            f"{_NEEDED}; got a DESCRIBE, whose facts each endpoint chooses for itself. Say which "
+            f"{_NEEDED}; got a DESCRIBE, whose facts each endpoint chooses for itself. Name the "
             "facts you mean."
         )
     if word in _UPDATES:

@@ -243,7 +243,7 @@ def _constructed(
             client.name,
             f"its answer has {n:,} triples, a round number, at which endpoints cut answers off "
             "without a word",
-            'Ask by SELECT, whose rows are counted, or say completeness="trust".',
+            'Ask by SELECT, whose rows are counted, or pass completeness="trust".',
         )
     return kept, (f"{n:,} triples, which no endpoint counts",)
 

@@ -232,7 +232,7 @@ class _Text:
             If anything but spaces does.
         """
         if self._next():
-            raise BrokenResultError("it goes on after its end")
+            raise BrokenResultError("it continues after its end")
 
     def _parts(self, opening: str, closing: str) -> Iterator[None]:
         self._take(opening)

@@ -215,7 +215,7 @@ def literal_predicate(
         f"the predicate of a fact of RDF must not be a literal; it is {row[1]!r:.60}",
         format=format,
         line=line,
-        advice='Choose the columns in order with `columns`, or say table="long": all cells are '
+        advice='Choose the columns in order with `columns`, or pass table="long": all cells are '
         "then labels.",
     ).about_row()
 
@@ -255,13 +255,13 @@ def uncertain(
     if plain is None:
         reason = f"all cells, such as {term:.60}, may be terms of RDF, or labels with quotes"
         advice = (
-            'Say table="n3" for terms, table="long" for labels. TSV knows no quoting: if quotes '
-            f'are no part of the names, give pd.read_csv(path, sep="\\t", {AS_TEXT}) to '
+            'Pass table="n3" for terms, table="long" for labels. TSV has no quoting: if quotes '
+            f'are no part of the names, pass pd.read_csv(path, sep="\\t", {AS_TEXT}) to '
             "from_pandas."
         )
     else:
         reason = f"some cells are N-Triples terms, such as {term:.60}, and {plain!r:.60} isn't one"
-        advice = 'Fix the cell, or say table="long": all cells are then labels.'
+        advice = 'Fix the cell, or pass table="long": all cells are then labels.'
         if not plain:
             advice = _UNBOUND
     return DatabaseFormatError(name, reason, format=format, line=line, advice=advice)
@@ -315,6 +315,6 @@ def refuse_labels_like_terms(db: Database) -> None:
     if db.n_facts and recognised(token.text for token in db.tokens) != "label":
         term = next(token.text for token in db.tokens if _is_term(token.text))
         raise InvalidArgumentError(
-            f"In a table the label {term!r:.60} would be read as a term of RDF. Say "
+            f"In a table the label {term!r:.60} would be read as a term of RDF. Pass "
             'terms="label", and read the table with table="long".'
         )

@@ -167,7 +167,7 @@ class _Folders:
             if self._is_alone(self.names):
                 return self._extended(1, replace(self.options, columns=order))
             if self.options.wide is None:
-                raise self._doubt("the names of columns stand in another row, too")
+                raise self._doubt("the names of columns are in another row, too")
         roles = self._roles()
         if arity != 3 or len(roles) < len(self.added):
             roles = {}
@@ -217,7 +217,7 @@ class _Folders:
                 raise self.table.error(
                     f"it has {n_own} columns, and its folders name {shown(list(self.added))}, too",
                     line,
-                    'Say table="long" if each row is a fact, or choose with `columns`, such as '
+                    'Pass table="long" if each row is a fact, or choose with `columns`, such as '
                     f"columns={_example(n_own, roles)}.",
                 )
 
@@ -228,7 +228,7 @@ class _Folders:
             f"the first row, {cut(' '.join(self.first))}, may be a header and may be a fact, "
             f"beside {shown(list(self.added))} of its folders: {why}",
             line,
-            f'Say table="long" if it is a fact, columns={[self.names[i] for i in order]!r:.200}, '
+            f'Pass table="long" if it is a fact, columns={[self.names[i] for i in order]!r:.200}, '
             "in the order of facts, if it is a header.",
         )
 
@@ -237,7 +237,7 @@ class _Folders:
             return wrong_columns(self.table, self.names, 3)
         example = _example(len(self.first), self._roles() or {1: len(self.first)})
         return self.table.error(
-            "no names tell which columns are subject, predicate and object: the first row has "
+            "no names show which columns are subject, predicate and object: the first row has "
             f"{shown(list(self.first))}, and its folders name {shown(list(self.added))}",
             self.table.rows[0][0],
             "Choose with `columns`: by names if the first row is a header, such as "

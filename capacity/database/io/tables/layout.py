@@ -171,7 +171,7 @@ def column_position(table: Table, names: tuple[str, ...], column: str | int) -> 
         where = "the first row" if table.names is None else "the table"
         raise table.error(
             f"{where} must name the column {column!r:.60} once; it reads {shown(list(names))}",
-            advice="Without a header, give positions, such as columns=[0, 1, 2]."
+            advice="Without a header, pass positions, such as columns=[0, 1, 2]."
             if table.names is None
             else None,
         )

@@ -89,7 +89,7 @@ def empty_row(table: Table, line: int | None) -> Exception:
     return table.error(
         "all cells of the row are empty",
         line,
-        'Delete the row, or say table="long" if it is a fact of empty labels.',
+        'Delete the row, or pass table="long" if it is a fact of empty labels.',
     ).about_row()
 
 
@@ -98,7 +98,7 @@ def missing_cell(table: Table, line: int | None) -> Exception:
     return table.error(
         "a cell is missing",
         line,
-        'Drop the row or fill it; in a table with one column a property, table="wide", a missing '
+        'Drop the row or fill it; in a table with one column per property, table="wide", a missing '
         "cell is no fact.",
     )
 
@@ -106,10 +106,10 @@ def missing_cell(table: Table, line: int | None) -> Exception:
 def may_be_wide(table: Table, names: tuple[str, ...], line: int | None) -> Exception:
     """Make an error about a table that may have one column per property."""
     return table.error(
-        f"the table may have one column a property, with the names {cut(' '.join(names))}",
+        f"the table may have one column per property, with the names {cut(' '.join(names))}",
         line,
-        'Say table="wide" if so: the first column holds subjects, and an empty cell is no fact. '
-        'Say table="long" if each row is a fact'
+        'Pass table="wide" if so: the first column holds subjects, and an empty cell is no fact. '
+        'Pass table="long" if each row is a fact'
         + ("." if line is None else f", {_by_name(names)} if the first row is a header."),
     )
 
@@ -122,7 +122,7 @@ def may_be_header(table: Table, columns: Sequence[int] | None = None, why: str =
         f"the first row, {cut(' '.join(first))}, may be a header and may be a fact"
         + (f": {why}" if why else ""),
         line,
-        f'Say table="long" if it is a fact, {_by_name(names, columns)} if it is a header.',
+        f'Pass table="long" if it is a fact, {_by_name(names, columns)} if it is a header.',
     )
 
 
@@ -140,23 +140,23 @@ def wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int
     if line is not None and (foreign := foreign_text(",".join(row))):
         return table.error(f"it is {foreign.what}", None, foreign.advice)
     if cells > 5 and arity == 3 and row[4].startswith("GO:"):
-        advice = "Of its entities, their relations and GO's terms it says facts: columns=[1, 3, 4]."
+        advice = "To read entities, their relations and terms of GO, pass columns=[1, 3, 4]."
         return table.error("it is a file of gene annotations (GAF)", line, advice)
     if cells == 1 and (other := next((c for c in ";|" if c in row[0]), None)):
         advice = (
-            f'If {other} is between cells, give pd.read_csv(path, sep="{other}", {AS_TEXT}) to '
+            f'If {other} is between cells, pass pd.read_csv(path, sep="{other}", {AS_TEXT}) to '
             "from_pandas, with header=None if the first row is a fact."
         )
         said = f"a row must hold {holds}; this one has 1 cell"
         return table.error(said, line, advice).about_row(width=True)
     first = table.rows[0][1]
-    advice = "TSV is split at tabs, CSV at commas. If the file is RDF, say which format."
+    advice = "TSV is split at tabs, CSV at commas. If the file is RDF, pass its `format`."
     # the first row that is wrong is the first of all if that is
     if len(first) != arity and arity == 3 and cells > 1:
-        advice = 'If it has one column a property, say table="wide".'
+        advice = 'If it has one column per property, pass table="wide".'
         roles = roles_among(first)
         if roles is not None:
-            advice = f"Say columns={[first[i] for i in roles]!r:.200}."
+            advice = f"Pass columns={[first[i] for i in roles]!r:.200}."
     if LEAST <= cells <= MOST:
         advice += f" Facts of {cells} columns are read with `arity={cells}`."
         if cells > arity:
@@ -171,9 +171,9 @@ def wrong_columns(table: Table, names: tuple[str, ...], arity: int) -> Exception
     roles = roles_among(names) if arity == 3 else None
     advice = "Choose with `columns`."
     if roles is not None:
-        advice = f"Say columns={[names[i] for i in roles]!r:.200}."
+        advice = f"Pass columns={[names[i] for i in roles]!r:.200}."
     elif arity == 3 and len(names) > 1:
-        advice += ' If it has one column a property, say table="wide".'
+        advice += ' If it has one column per property, pass table="wide".'
     return table.error(
         f"it must have the columns {', '.join(role_names(arity))}; it has {shown(list(names))}",
         None,
@@ -265,8 +265,8 @@ def refuse_quoting(table: Table) -> None:
     if found is not None:
         line, (cell,) = found
         raise table.error(
-            f"TSV knows no quoting, and {cell!r:.60} is quoted as in CSV",
+            f"TSV has no quoting, and {cell!r:.60} is quoted as in CSV",
             line,
-            f'Give pd.read_csv(path, sep="\\t", {AS_TEXT}) to from_pandas, with header=None if the '
-            'first row is a fact; or say table="long" if the quotes are part of the names.',
+            f'Pass pd.read_csv(path, sep="\\t", {AS_TEXT}) to from_pandas, with header=None if the '
+            'first row is a fact; or pass table="long" if the quotes are part of the names.',
         )

@@ -120,7 +120,7 @@ def _split_csv(text: Text, _: Reading) -> Iterator[Row]:
             refuse_excess(text.name, "csv", text.limits.excess(term=most + 1))
         raise DatabaseFormatError(
             text.name, str(error), format="csv", line=reader.line_num,
-            advice="Quote as RFC 4180 says.",
+            advice="Quote as RFC 4180 requires.",
         ) from None  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def _refuse_doubtful(rows: list[list[str]], format: Format) -> None:
         doubt = f"the label {quoted[1][0]!r:.60}, which looks quoted as in CSV,"
     if doubt is not None:
         raise InvalidArgumentError(
-            f"In a table {doubt} would be refused. Say terms='label', and read the table with "
+            f"In a table {doubt} would be refused. Pass terms='label', and read the table with "
             'table="long"; or write .parquet.'
         )
 

@@ -63,7 +63,7 @@ def read_maple(file: SchemeFile) -> list[Matrices]:
             lengths = [len(row) if isinstance(row, list) else -1 for row in rows]
             if lengths != [n_columns] * n_rows:
                 raise file.error(
-                    f"a matrix must have the sizes that it says, {n_rows} x {n_columns}",
+                    f"a matrix must have the sizes of its header, {n_rows} x {n_columns}",
                     line=_line(text, at),
                 )
             term.append(rows)

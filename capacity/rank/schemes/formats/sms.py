@@ -32,7 +32,7 @@ def read_sms(file: SchemeFile) -> list[Matrices]:
     if len(file.others) != 2:
         raise file.error(
             "a scheme is three files, of L, R and P",
-            advice="Give the one that ends in _L.sms, beside the others, or all three in a list.",
+            advice="Pass the one that ends in _L.sms, beside the others, or all three in a list.",
         )
     left, right, post = (matrix_of(one) for one in (file, *file.others))
     n_products = {len(left), len(right), post.shape[1]}

@@ -86,7 +86,7 @@ def check_algebra(argument: AlderStrassen, entries: Entries) -> Touched:
             f"a coefficient of a vector exceeds {LARGEST_COEFFICIENT:,}")  # fmt: skip
     entries.budget.spend(steps_of(T))
     t = n_maximal_ideals(products(T, *vectors))
-    require(argument.value == 2 * n - t, f"{n} dimensions and {t} ideals give {2 * n - t}")
+    require(argument.value == 2 * n - t, f"{n} dimensions and {t} ideals prove {2 * n - t}")
     return argument.view.indices
 
 

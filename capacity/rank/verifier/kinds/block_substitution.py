@@ -86,7 +86,7 @@ def check_block_substitution(
     require(small and apart, "the groups must be parts of the removals, one after the other")
     fits = argument.columns.shape == (int(n.sum()), entries.order - 1)
     require(fits, "a group must have a place for each of its slices")
-    require(len(argument.eliminated) == len(groups), "`eliminated` must have a number a group")
+    require(len(argument.eliminated) == len(groups), "`eliminated` must have one number per group")
     require_prime(argument.prime)
     starts = [0, *n.cumsum().tolist()]
     found: list[Group] = []

@@ -87,7 +87,7 @@ def check_koszul(argument: Koszul, entries: Entries) -> Touched:
     flat = (M % argument.prime).ravel().tolist()
     rank = flint.nmod_mat(rows, columns, flat, argument.prime).rank()
     bound = -(-rank // math.comb(a - 1, p))
-    require(argument.value == bound, f"the flattening has rank {rank}, which gives {bound}")
+    require(argument.value == bound, f"the flattening has rank {rank}, which proves {bound}")
     return argument.view.indices
 
 

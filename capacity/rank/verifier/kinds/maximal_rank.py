@@ -74,7 +74,7 @@ def entries_of_format(argument: MaximalRank, entries: Entries) -> Given:
     entries.require_order_3()
     require(all(P is None for P in argument.view.bases), "the view must have no bases")
     largest = maximal_rank([len(of) for of in argument.view.indices])
-    require(largest is not None, "no theorem gives the largest rank of this format")
+    require(largest is not None, "no theorem yields the largest rank of this format")
     require(argument.value == largest, f"the largest rank of this format is {largest}")
     return entries.given(entries_of_view(argument.view, entries))
 

@@ -139,7 +139,7 @@ def _check_blocks(
     require_prime(argument.prime)
     entries.budget.spend(SORT * (len(i) + 100 * len(bounds)))
     block_i, block_j = (np.searchsorted(bounds, x, side="right") for x in (i, j))
-    require(not ((block_i > block_j) & (block_j > 0)).any(), "an entry stands below the blocks")
+    require(not ((block_i > block_j) & (block_j > 0)).any(), "an entry is below the blocks")
     steps: list[int] = argument.eliminated.tolist()
     order = np.argsort(block_i, kind="stable")
     starts = np.searchsorted(block_i[order], np.arange(len(bounds) + 1)).tolist()

@@ -44,7 +44,7 @@ def unwrapped(model: nn.Module) -> nn.Module:
         raise InvalidArgumentError(
             f"The model must be without adapters; got one of PEFT's, {type(adapted).__name__}. "
             "Merge it into the weights: model.merge_and_unload(). Prompts that were tuned can't be "
-            "merged: give the model itself, model.get_base_model()."
+            "merged: pass the model itself, model.get_base_model()."
         )
     if any(x.is_meta for x in weights):
         raise InvalidArgumentError(
@@ -106,7 +106,7 @@ def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
     if len(towers) == 2:
         raise InvalidArgumentError(
             f"The model must have one stack of layers, or an encoder and a decoder; "
-            f"{type(model).__name__} has towers. Give one of them: model.{towers[0]} or "
+            f"{type(model).__name__} has towers. Pass one of them: model.{towers[0]} or "
             f"model.{towers[1]}."
         )
     encoder, decoder = body.get_encoder(), body.get_decoder()
@@ -119,7 +119,7 @@ def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
         return body, body
     if part is None:
         raise InvalidArgumentError(
-            f"`part` must say which attention of {type(model).__name__} is meant: "
+            f"`part` must choose which attention of {type(model).__name__} is meant: "
             f"{', '.join(map(repr, get_args(Part)))}."
         )
     require_choice("`part`", part, get_args(Part))

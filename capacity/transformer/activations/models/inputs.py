@@ -69,7 +69,7 @@ def require_only(given: Mapping[str, Any], names: Sequence[str], model: str) -> 
     if not names:
         raise InvalidArgumentError(
             f"The module that {model} runs must name its inputs, such as input_ids; none of its "
-            "is one. Give the module within it that has the layers."
+            "is one. Pass the module within it that has the layers."
         )
     others = sorted(set(given) - set(names))
     if others:
@@ -176,8 +176,8 @@ def mask_of(given: Mapping[str, Any], name: str, shape: tuple[int, int], model: 
     left = None if shortened is None else shortened(shape[1], mask)
     if left is None or tuple(left.shape) != shape:
         raise InvalidArgumentError(
-            f"{type(model).__name__} must be able to tell which of its {shape[1]} tokens are of a "
-            "sound's padding; it has no mask of them. Capture each sound alone, without padding."
+            f"{type(model).__name__} must be able to compute which of its {shape[1]} tokens are of "
+            "a sound's padding; it has no mask of them. Capture each sound alone, without padding."
         )
     return sentence_mask(left.long(), shape)
 
@@ -238,5 +238,5 @@ def _check_ids(
         if ((positions.diff(dim=1) <= 0) & both).any():
             raise InvalidArgumentError(
                 "`position_ids` must grow along a row; several sentences in one row don't attend "
-                "to each other, and can't be analysed. Give each a row of its own."
+                "to each other, and can't be analysed. Put each in a row of its own."
             )

@@ -140,7 +140,7 @@ def load_pretrained(
         raise InvalidArgumentError(
             f"{path} must hold the tokenizer of its model, whose vocabulary has {known:,} tokens; "
             f"{type(tokenizer).__name__} has {len(tokenizer):,}. Its files may be of another kind "
-            "than config.json says: write the tokenizer there with tokenizer.save_pretrained."
+            "than config.json states: write the tokenizer there with tokenizer.save_pretrained."
         )
     return model, tokenizer
 
@@ -163,7 +163,7 @@ def _require_used(path: Path, model: Any, unused: Sequence[str]) -> None:
             if own.startswith(f"{name}.") and number.isdecimal() and int(number) >= n:
                 raise InvalidArgumentError(
                     f"{path} must hold the weights of its config.json, which asks for {n} of "
-                    f"{name}; they have {name}.{number}, too. Say the number of the weights' "
+                    f"{name}; they have {name}.{number}, too. Write the number of the weights' "
                     "layers there, or save the model again with save_pretrained."
                 )
         if own.rpartition(".")[0] in computing:
@@ -200,7 +200,7 @@ def _class_of(path: Path, config: Any, head: bool) -> Any:
         if known is not None and known.__name__ == wanted:
             return kind
     raise InvalidArgumentError(
-        f"{path} must hold a model with a masked-LM or LM head; its config.json says {wanted!r}. "
+        f"{path} must hold a model with a masked-LM or LM head; its config.json has {wanted!r}. "
         "Load it without head=True, or save it with its head."
     )
 
@@ -231,7 +231,7 @@ def tokens_of(tokenizer: Any, text: str) -> Any:
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     words = [i for i in inputs["input_ids"].flatten().tolist() if i not in special]
     if not text.strip():
-        raise InvalidArgumentError("The text must hold a word; it is empty. Give one with --text.")
+        raise InvalidArgumentError("The text must hold a word; it is empty. Pass one with --text.")
     if words and set(words) == {tokenizer.unk_token_id}:
         raise InvalidArgumentError(
             f"The tokenizer must know some of the text; all its {len(words)} words are "
@@ -269,7 +269,7 @@ def inputs_of_text(
         if one is not None and not one.strip():
             raise InvalidArgumentError(
                 f"`{name}` must hold a word; got {one!r:.60}. Attention to the tokens that a "
-                "tokenizer adds says nothing about a text."
+                "tokenizer adds shows nothing about a text."
             )
     inputs = dict(tokens_of(tokenizer, text))
     if part not in ("decoder", "cross") or not model.config.is_encoder_decoder:
@@ -291,8 +291,8 @@ def decoder_start(model: Any) -> int:
     begins = next((at for n in names if (at := getattr(model.config, n, None)) is not None), None)
     if begins is None:
         raise InvalidArgumentError(
-            "The model's config.json must say at which token its decoder begins; it has no "
-            "decoder_start_token_id. Give decoder_input_ids to capture."
+            "The model's config.json must state at which token its decoder begins; it has no "
+            "decoder_start_token_id. Pass decoder_input_ids to capture."
         )
     return begins
 

@@ -91,7 +91,7 @@ def checked_tokens(
         what = tuple(tokens.shape) if isinstance(tokens, Tensor) else type(tokens).__name__
         raise InvalidArgumentError(
             f"Tokens must be a tensor of shape (batch, n), not empty; got {what}. A tokenizer "
-            "gives one with return_tensors='pt' (and padding=True for several sentences)."
+            "returns one with return_tensors='pt' (and padding=True for several sentences)."
         )
     if tokens.dtype not in (torch.int32, torch.int64):
         raise InvalidArgumentError(f"Tokens must be int32 or int64; got {tokens.dtype}.")
@@ -132,7 +132,7 @@ def require_affordable_attention(tokens: Tensor, n_layers: int, n_heads: int) ->
         raise MemoryBudgetError(
             f"Attention must take at most {ATTENTION_BUDGET:,} bytes in float32; that of {batch} x "
             f"{n:,} tokens in {n_layers} layers of {n_heads} heads would take {n_bytes:,}. Shorten "
-            "the sentences, or give fewer at a time."
+            "the sentences, or pass fewer at a time."
         )
 
 

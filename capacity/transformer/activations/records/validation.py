@@ -116,8 +116,8 @@ def _refuse_empty_rows(layer: LayerActivations, mask: Bool[Tensor, "batch n"], o
     if empty.any():
         raise InvalidArgumentError(
             f"Rows of attention must sum to 1; {int(empty.sum())} of {of} are NaN throughout, as a "
-            "model leaves those of padding. Say by `mask` which positions hold tokens, and set the "
-            "others to 0, as by torch.nan_to_num(x, nan=0.0)."
+            "model leaves those of padding. Mark by `mask` which positions hold tokens, and set "
+            "the others to 0, as by torch.nan_to_num(x, nan=0.0)."
         )
 
 

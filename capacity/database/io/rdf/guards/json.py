@@ -153,7 +153,7 @@ def parse_json(name: str, data: bytes, **options: Any) -> Any:
             line=error.lineno,
             advice="Fix the file."
             if error.msg != "Extra data"
-            else 'If each line is a row of a table, say format="records".',
+            else 'If each line is a row of a table, pass format="records".',
         ) from None
 
 
@@ -175,7 +175,7 @@ def why_no_facts(data: bytes) -> tuple[str, str] | None:
         return (
             "it is plain JSON: it has no @context, and no key of it is an IRI",
             'A list of flat objects is read as a table, and so is JSON Lines: format="records". Of '
-            "other JSON make a table with pandas.json_normalize, and give it to from_pandas.",
+            "other JSON make a table with pandas.json_normalize, and pass it to from_pandas.",
         )
     document = json.loads(data.decode("utf-8"), parse_int=str)
     if isinstance(document, dict) and document.keys() == {"@context"}:

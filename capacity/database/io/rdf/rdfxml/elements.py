@@ -152,7 +152,7 @@ class Elements:
             top.literal.text(text)
             self._check_length(top.literal.size)
         elif top.kind != IGNORED and text.strip(_BLANKS):
-            raise ForbiddenError(f"the text {text.strip(_BLANKS)!r:.60} stands among elements")
+            raise ForbiddenError(f"the text {text.strip(_BLANKS)!r:.60} is among elements")
 
     def within_literal(self, written: str) -> None:
         """Read a comment or a processing instruction, which count within an XML literal.

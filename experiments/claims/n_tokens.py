@@ -43,7 +43,7 @@ from capacity.rank import paper_bound
 from experiments.common.drawing import REFERENCE, estimates, headline
 from experiments.common.harness import BEST, Tables, main, rows_of
 
-TAU, KEYS, OBJECTS, EPOCHS, SEEDS = 0.95, 48, 16, 600, 3
+TAU, KEYS, OBJECTS, EPOCHS, SEEDS = 0.95, 48, 16, 600, 2
 MOST_OUTSIDE = 0.1
 TOKENS = (3, 4, 5)
 LAYERS = (LayerConfig(3, 2, 2, 2), LayerConfig(4, 2, 2, 2), LayerConfig(4, 4, 2, 2))

@@ -248,7 +248,7 @@ def several_objects(
     rng = np.random.default_rng([FIRST_SEED, n_pairs, m, seed])
     subjects, predicates, objects = SMALL_SHAPE
     cells = rng.choice(subjects * predicates, n_pairs, replace=False)
-    weight_of = {
+    weight_of: dict[tuple[Any, ...], float] = {
         (label(f"s{cell // predicates}"), label(f"p{cell % predicates}"), label(f"o{v}")):
             1.0 if kind == "alike" else 1 / (j + 1)
         for cell in cells.tolist()

@@ -91,7 +91,11 @@ def _by_layer(table: pd.DataFrame, cells: Any) -> dict[str, Any]:
         "pairs": len(asked),
         "held": int(asked["held"].sum()),
         "all layers": cells(held),
-        **{str(name): cells(of) for name, of in held.groupby("layer_id", sort=False)},
+        # of one layer the runs share nothing: each is of another database
+        **{
+            str(name): cells(of.drop(columns="layer_id"))
+            for name, of in held.groupby("layer_id", sort=False)
+        },
     }
 
 

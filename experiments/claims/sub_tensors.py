@@ -20,9 +20,11 @@ here; the question is what the rank of a random part shows. Fixed before the run
   for a kind if by one rule it certainly is for a share of the parts whose interval over databases
   is above `OFTEN`. The same is told for the other parts.
 
-rank(part) is at most rank(whole), a theorem: as a lower bound it needs no scaling. Databases whose
-rank isn't known are left out, so that those with many bounds that agree are preferred. A pilot on
-eight databases of each kind chose their sizes, so that some ranks are known in every kind.
+The rank of a sub-tensor, of some subjects or of some tokens of each mode, is at most that of the
+whole: a theorem, so that as a lower bound it needs no scaling. Some of the facts are no sub-tensor,
+and can have a larger rank; that the theorem holds for them was stated before the run, and is false.
+Databases whose rank isn't known are left out, so that those with bounds that agree are preferred. A
+pilot on eight databases of each kind chose their sizes, so that some ranks are known in every kind.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def weights_after(
     return [p.detach() for p in layer.parameters()], training.loss
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(st.data())
 def test_engines_agree_on_any_weights(data: st.DataObject) -> None:
     positions: Any = data.draw(st.sampled_from(["both", "object"]))

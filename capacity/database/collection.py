@@ -1,4 +1,4 @@
-"""A database as a collection of facts: which are in it, parts of it, and sets of two.
+"""A database as a collection of facts: which are in it, parts of it, noise, and sets of two.
 
 Facts are compared as `Database.__eq__` compares them: terms by what they are, blank nodes by their
 names.
@@ -107,6 +107,30 @@ def sampled(db: Database, n: int, seed: Seed) -> Database:
         raise InvalidArgumentError("There must be facts to draw from; the database has none.")
     n = require_integer("n", n, most=db.n_facts)
     return part(db, np.sort(generator(seed).choice(db.n_facts, n, replace=False)))
+
+
+def with_other_objects(db: Database, share: float, seed: Seed) -> Database:
+    """Draw other objects for a share of the facts (`Database.with_noise`)."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise InvalidArgumentError(
+            f"`share` must be the share of facts that get another object, from 0 to 1; got "
+            f"{shown(share)}."
+        )
+    n, n_objects = round(share * db.n_facts), db.shape[-1]
+    if n and n_objects < 2:
+        raise InvalidArgumentError(
+            "Facts can get another object only if there are two or more objects; this database has "
+            f"{n_objects}."
+        )
+    rng = generator(seed)
+    rows = rng.choice(db.n_facts, n, replace=False)
+    tuples = db.tuples.astype(np.int64)
+    # one of the others, each as likely
+    tuples[rows, -1] = (tuples[rows, -1] + rng.integers(1, max(n_objects, 2), n)) % n_objects
+    ids = np.stack([of[tuples[:, mode]] for mode, of in enumerate(db.role_ids)], axis=1)
+    return db.from_ids(
+        db.tokens, ids, arity=db.arity, multi="keep", prefixes=db.prefixes, allow_empty=True
+    )
 
 
 def union(a: Database, b: Database) -> Database:

@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 from capacity.checks import Seed, generator
 from capacity.database.arity import key_names, require_arity, role_names
 from capacity.database.canonical import by_role, canonical, checked, numbered
-from capacity.database.collection import at, each_fact, holds, intersection, sampled, union
+from capacity.database.collection import (
+    at,
+    each_fact,
+    holds,
+    intersection,
+    sampled,
+    union,
+    with_other_objects,
+)
 from capacity.database.columns import Columns
 from capacity.database.policy import (
     MultiPolicy,
@@ -421,6 +429,37 @@ class Database(Columns):
         made = every.subset(rows) if len(rows) else every
         found = with_kinds(replace(found, folded=folded), self, made)
         return replace(made, source=self.source, selected=found)
+
+    def with_noise(self, share: float, seed: Seed = 0) -> Database:
+        """Replace the objects of a share of the facts by others, drawn at random.
+
+        Parameters
+        ----------
+        share : float
+            Share of the facts, from 0 to 1; the number is rounded.
+        seed : int or numpy.random.Generator
+            Seed of the facts and of their new objects.
+
+        Returns
+        -------
+        Database
+            The same keys; each new object is one of the others that occur in this database, all as
+            likely. A token that no fact has any more is omitted. If the database is multi-valued a
+            new fact may be one that is there, so that there are fewer facts.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For another share, or if there is no other object.
+
+        Examples
+        --------
+        >>> db = Database.from_triples([(f"s{i}", "p", f"o{i % 3}") for i in range(10)])
+        >>> noisy = db.with_noise(0.3, seed=1)
+        >>> len(noisy), len(db & noisy)
+        (10, 7)
+        """
+        return with_other_objects(self, share, seed)
 
     def subset(self, rows: NDArray[Any]) -> Database:
         """Keep the facts at `rows`, a boolean mask of `tuples` or indices into them."""

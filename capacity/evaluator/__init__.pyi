@@ -25,6 +25,8 @@ from .circuits import pair_answer as pair_answer
 from .columns import accuracy_column as accuracy_column
 from .columns import scale_column as scale_column
 from .columns import with_current_names as with_current_names
+from .distributions.multi_valued import ObjectsAccuracy as ObjectsAccuracy
+from .distributions.multi_valued import evaluate_objects as evaluate_objects
 from .laws.bisection import HalfSize as HalfSize
 from .laws.bisection import half_size as half_size
 from .laws.bootstrap import cluster_bootstrap as cluster_bootstrap

@@ -284,7 +284,7 @@ def evaluate(
     layer : AttentionLayer or Decoder
         Layer with ``d_vocab == db.n_tokens``.
     db : Database, or what `as_database` takes
-        Functional database.
+        Functional database, of any arity.
     taus : iterable of float
         Thresholds on the probability, strictly between 0.5 and 1.
     over : {'tokens', 'objects'}
@@ -316,12 +316,12 @@ def evaluate(
     from capacity.layer.model.tensor import require_same_vocabulary
 
     require_choice("`over`", over, get_args(Over))
-    db = require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db, any_arity=True)
     db.require_functional("Accuracy")
-    logits = pair_logits(layer, db.token_triples[:, :2])
+    logits = pair_logits(layer, db.token_tuples[:, :-1])
     if over == "objects":
-        return accuracy_of_logits(logits[:, db.object_ids], db.triples[:, 2], taus)
-    return accuracy_of_logits(logits, db.token_triples[:, 2], taus)
+        return accuracy_of_logits(logits[:, db.object_ids], db.tuples[:, -1], taus)
+    return accuracy_of_logits(logits, db.token_tuples[:, -1], taus)
 
 
 def memorises(layer: AnyLayer, db: DatabaseLike, tau: Threshold) -> bool:

@@ -41,6 +41,7 @@ from .model.rounding import NumberFormat as NumberFormat
 from .model.rounding import round_weights as round_weights
 from .model.tensor import LayerTensor as LayerTensor
 from .model.tensor import layer_tensor as layer_tensor
+from .run.fact_weights import zipf_weights as zipf_weights
 from .run.history import History as History
 from .run.recipe import Init as Init
 from .run.recipe import Optimizer as Optimizer

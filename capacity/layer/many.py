@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from capacity.checks import Seed, generator, shown
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike, require_triples
+from capacity.database.given_facts import DatabaseLike, require_database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.engines.engine import Engine, RunMany, Workload, loaded
 from capacity.layer.engines.registry import Compute
@@ -24,7 +25,7 @@ from capacity.layer.packed import train_together, weights_of
 from capacity.layer.recall import Threshold, pair_logits, recalled
 from capacity.layer.run.recipe import NOT_TRIED, Recipe, Starts, Training, Until
 from capacity.layer.run.snapshots import NO_SNAPSHOTS
-from capacity.layer.training import engine_of, forget_gradients, held_still
+from capacity.layer.training import engine_of, forget_gradients, held_still, with_fact_weights
 
 
 def train_many(
@@ -33,6 +34,7 @@ def train_many(
     compute: Compute | None = None,
     *,
     seeds: Sequence[Seed] | None = None,
+    weights: Sequence[ArrayLike | None] | None = None,
     threads: int = 1,
     starts: int = 1,
     until: Until = "all",
@@ -46,7 +48,8 @@ def train_many(
     Parameters
     ----------
     tasks : sequence of (AttentionLayer or Decoder, Database)
-        Layers, each with the functional database that it is trained on. No layer may come twice.
+        Layers, each with the database that it is trained on, which is functional unless its facts
+        have weights. No layer may come twice.
     recipe : Recipe, optional
         Hyperparameters of all tasks; the defaults of `Recipe` if omitted.
     compute : Compute, optional
@@ -55,6 +58,8 @@ def train_many(
     seeds : sequence of int or numpy.random.Generator, optional
         Seed of each task's order of facts, and of its further starts. If omitted, 0 for all orders,
         and for the further starts of each task a child of it, so that no two draw the same.
+    weights : sequence of array_like or None, optional
+        Weights of the facts of each task, as `train` takes them; None for a task without any.
     threads : int
         Number of threads, which take the largest tasks first. The result doesn't depend on it. Of
         the engines, only the fused one is faster with several threads on small layers: triton
@@ -79,10 +84,11 @@ def train_many(
     InvalidTypeError
         If a task, `recipe` or `compute` is of another type.
     MultiValuedError
-        If a database is multi-valued.
+        If a database is multi-valued, and its facts have no weights.
     InvalidArgumentError
         If a layer can't be trained on its database as asked, as in `train`; if a layer or a
-        generator comes twice; or if there is another number of seeds than of tasks, or no thread.
+        generator comes twice; or if there is another number of seeds or weights than of tasks, or
+        no thread.
         All this is checked before anything is trained.
     DeviceError
         As in `train`.
@@ -108,21 +114,25 @@ def train_many(
     asked = Starts(starts, until, held_at)
     apart = seeds is None
     seeds = [0] * len(tasks) if seeds is None else seeds
-    _require_apart(tasks, seeds, threads)
+    weights = [None] * len(tasks) if weights is None else weights
+    _require_apart(tasks, seeds, weights, threads)
     # facts that several tasks share are made a database once, for they may be read only once
     facts = {id(db): db for _, db in tasks}
     made = {
-        key: require_triples(db, "train_many(tasks) with a layer and its facts in each task")
+        key: require_database(db, "train_many(tasks) with a layer and its facts in each task")
         for key, db in facts.items()
     }
     pairs = [(layer, made[id(db)]) for layer, db in tasks]
-    found = [engine_of(layer, db, recipe, compute) for layer, db in pairs]
+    found = [
+        engine_of(layer, db, recipe, compute, has_fact_weights=given is not None)
+        for (layer, db), given in zip(pairs, weights, strict=True)
+    ]
     for layer, _ in pairs:
         forget_gradients(layer)
     rngs = [generator(seed) for seed in seeds]
     jobs = [
-        Job(layer, db, engine, work, rng)
-        for (layer, db), (engine, work), rng in zip(pairs, found, rngs, strict=True)
+        Job(layer, db, engine, work, rng, with_fact_weights(work, db, given))
+        for (layer, db), (engine, work), rng, given in zip(pairs, found, rngs, weights, strict=True)
     ]
     if asked.most == 1:
         return _trained(jobs, recipe, threads)
@@ -139,6 +149,8 @@ class Job:
     engine: Engine
     work: Workload
     rng: np.random.Generator
+    # the argument `weights` of the engine, if there is one
+    weighed: Mapping[str, NDArray[np.float64]]
 
 
 def _of_starts(
@@ -190,12 +202,12 @@ def _draw(job: Job, names: Sequence[str]) -> None:
 
 def _share_recalled(job: Job, training: Training, held_at: Threshold) -> float:
     """Share of the facts that a trained layer recalls; NaN if its training diverged."""
-    facts = job.db.token_triples
-    logits = pair_logits(job.layer, facts[:, :2])
+    facts = job.db.token_tuples
+    logits = pair_logits(job.layer, facts[:, :-1])
     if training.status == "diverged" or not np.isfinite(logits).all():
         return math.nan
     taus = () if isinstance(held_at, str) or held_at == 0.5 else (held_at,)
-    return float(recalled(logits, facts[:, 2], taus)[held_at].mean())
+    return float(recalled(logits, facts[:, -1], taus)[held_at].mean())
 
 
 def _trained(jobs: Sequence[Job], recipe: Recipe, threads: int) -> list[Training]:
@@ -211,11 +223,12 @@ def _trained(jobs: Sequence[Job], recipe: Recipe, threads: int) -> list[Training
         trained_ones = train_together(run_many, some, recipe, [jobs[i].rng for i in members])
         results.update(zip(members, trained_ones, strict=True))
     alone = [i for i in range(len(jobs)) if i not in results]
-    alone.sort(key=lambda i: -jobs[i].db.n_triples * jobs[i].db.n_tokens)
+    alone.sort(key=lambda i: -jobs[i].db.n_facts * jobs[i].db.n_tokens)
 
     def trained(i: int) -> Training:
         job = jobs[i]
-        return loaded(job.engine.run)(job.layer, job.db, recipe, job.rng, NO_SNAPSHOTS)
+        run = loaded(job.engine.run)
+        return run(job.layer, job.db, recipe, job.rng, NO_SNAPSHOTS, **job.weighed)
 
     with held_still([jobs[i].layer for i in alone], recipe):
         if threads == 1:
@@ -235,6 +248,7 @@ def _trained(jobs: Sequence[Job], recipe: Recipe, threads: int) -> list[Training
 def _require_apart(
     tasks: Sequence[tuple[AnyLayer, DatabaseLike]],
     seeds: Sequence[Seed],
+    weights: Sequence[ArrayLike | None],
     threads: int,
 ) -> None:
     """Refuse tasks that share a layer or a generator: one would change the other's result."""
@@ -242,10 +256,11 @@ def _require_apart(
         raise InvalidTypeError(
             f"`tasks` must be pairs of a layer and its database; got {shown(tasks)}."
         )
-    if len(seeds) != len(tasks):
-        raise InvalidArgumentError(
-            f"`seeds` must have one for each of {len(tasks)} tasks; got {len(seeds)}."
-        )
+    for name, given in (("seeds", seeds), ("weights", weights)):
+        if len(given) != len(tasks):
+            raise InvalidArgumentError(
+                f"`{name}` must have one for each of {len(tasks)} tasks; got {len(given)}."
+            )
     if threads < 1:
         raise InvalidArgumentError(f"`threads` must be at least 1; got {threads}.")
     if len({id(layer) for layer, _ in tasks}) < len(tasks):

@@ -68,7 +68,7 @@ def pair_logits(
     layer : AttentionLayer or Decoder
         Layer to run.
     pairs : integer ndarray, shape (n_pairs, 2)
-        Token ids of subject and predicate.
+        Token ids of subject and predicate; of facts of another arity, of each key.
     batch_size : int
         Number of pairs per forward pass.
 
@@ -96,7 +96,7 @@ def pair_logits(
             "`pairs` must be an array of token ids, shape (n_pairs, 2); got "
             f"{shown(pairs)}. The pairs of a database are db.token_triples[:, :2]."
         )
-    if _is_of_weights_alone(layer):
+    if pairs.ndim == 2 and pairs.shape[1] == 2 and _is_of_weights_alone(layer):
         # as a sweep scores it
         weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
         return logits_of_pairs(layer.config, weights, pairs, batch_size=batch_size)

@@ -11,6 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from capacity.checks import Seed, generator, require_integer, shown
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike
@@ -21,6 +24,7 @@ from capacity.layer.engines.registry import Compute, engine_for
 from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.model.tensor import require_same_vocabulary
 from capacity.layer.packed import weights_of
+from capacity.layer.run.fact_weights import require_fact_weights, zipf_weights
 from capacity.layer.run.recipe import Recipe, Training
 from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots, followed
 from capacity.progress import Progress
@@ -33,6 +37,7 @@ def train(
     compute: Compute | None = None,
     *,
     seed: Seed = 0,
+    weights: ArrayLike | None = None,
     snapshots: Snapshots = NO_SNAPSHOTS,
     progress: Progress | None = None,
     watch: Callable[[int, float], object] | None = None,
@@ -46,7 +51,8 @@ def train(
         Layer with ``d_vocab == db.n_tokens``. Weights that require no gradient, such as W_E after
         ``layer.W_E.requires_grad_(False)``, stay as they are, as do those that the recipe freezes.
     db : Database, or what `as_database` takes
-        A functional database.
+        A functional database, of any arity: the sentence of a fact is all of its tokens. With
+        `weights` a pair, or key, may have several objects.
     recipe : Recipe, optional
         Hyperparameters; the defaults of `Recipe` if omitted.
     compute : Compute, optional
@@ -54,6 +60,11 @@ def train(
         engine, with the layer's dtype and device.
     seed : int or numpy.random.Generator
         Seed of the order of the facts, which matters if `Recipe.batch_size` asks for batches.
+    weights : array_like of float, shape (n_facts,), optional
+        Positive weight of each fact in the loss, in the order of ``db.tuples`` and up to a factor,
+        such as how often it occurs. The weights of a pair's objects are their probabilities, up to
+        a factor: the loss is least where the layer predicts these. They take the place of
+        `Recipe.zipf`.
     snapshots : Snapshots, optional
         Snapshots of this training: it resumes from the last, with a bit-identical result, and
         writes one every few seconds, between two epochs. Engines that train many layers together,
@@ -79,11 +90,13 @@ def train(
     InvalidTypeError
         If an argument is of another type, such as a layer and a database in the wrong order.
     MultiValuedError
-        If the database is multi-valued: a layer can't learn two objects of one pair.
+        If the database is multi-valued, and there are no weights: which of two objects of one pair
+        is right isn't defined.
     InvalidArgumentError
         If the layer has another number of tokens than the database, another dtype or device than
-        `compute`, or no weight to train; if the engine asked for can't train it; or for `watch_at`
-        without `watch`, with what is no number of epochs, or by an engine that can't.
+        `compute`, or no weight to train; if `weights` aren't one positive number for each fact; if
+        the engine asked for can't train it; or for `watch_at` without `watch`, with what is no
+        number of epochs, or by an engine that can't.
     DeviceError
         If the layer is on a GPU on which the engine doesn't compute what 'reference' does on a CPU.
 
@@ -99,12 +112,13 @@ def train(
     True
     """
     recipe = recipe or Recipe()
-    db = require_same_vocabulary(layer, db)
-    engine, _ = engine_of(layer, db, recipe, compute)
+    db = require_same_vocabulary(layer, db, any_arity=True)
+    engine, work = engine_of(layer, db, recipe, compute, has_fact_weights=weights is not None)
     if watch_at:
         _require_watched(watch_at, watch, engine)
     forget_gradients(layer)
-    run = partial(loaded(engine.run), layer, db, recipe, generator(seed))
+    weighed = with_fact_weights(work, db, weights)
+    run = partial(loaded(engine.run), layer, db, recipe, generator(seed), **weighed)
     with held_still([layer], recipe):
         return followed(run, recipe, snapshots, progress, watch, watch_at)
 
@@ -124,12 +138,35 @@ def _require_watched(
         )
 
 
+def with_fact_weights(
+    work: Workload, db: Database, weights: ArrayLike | None
+) -> dict[str, NDArray[np.float64]]:
+    """Return the weights of facts as an argument of `Engine.run`, if there are any.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `weights` aren't one positive number for each fact.
+    """
+    if weights is not None:
+        return {"weights": require_fact_weights(weights, db.n_facts)}
+    if work.weighs_facts:
+        return {"weights": zipf_weights(db.n_facts, work.recipe.zipf)}
+    return {}
+
+
 def engine_of(
-    layer: AnyLayer, db: Database, recipe: Recipe, compute: Compute | None
+    layer: AnyLayer,
+    db: Database,
+    recipe: Recipe,
+    compute: Compute | None,
+    *,
+    has_fact_weights: bool = False,
 ) -> tuple[Engine, Workload]:
     """Find the engine that trains the layer, and refuse a layer that can't be trained."""
-    require_same_vocabulary(layer, db)
-    db.require_functional("Training")
+    require_same_vocabulary(layer, db, any_arity=True)
+    if not has_fact_weights:
+        db.require_functional("Training")
     for name, value, kind in (("recipe", recipe, Recipe), ("compute", compute, Compute)):
         if value is not None and not isinstance(value, kind):
             raise InvalidTypeError(
@@ -150,11 +187,13 @@ def engine_of(
     work = Workload(
         layer.config,
         recipe,
-        db.n_triples,
+        db.n_facts,
         db.n_tokens,
         dtype=_dtype(layer),
         device=layer.W_E.device.type,
         has_frozen_weights=not all(trained),
+        arity=db.arity,
+        has_fact_weights=has_fact_weights,
     )
     engine = engine_for("auto" if compute is None else compute.engine, work)
     require_proven(engine.name, layer.W_E.device, work.dtype)

@@ -3,6 +3,7 @@
 ===============================================  =================================================
 `SparseTensor`                                   a tensor, which can be added, subtracted, scaled
 `from_dense`, `from_coo`, `from_fractions`       make one of arrays, of entries, of fractions
+`from_counts`                                    the n-grams of a text, counted
 `as_tensor`                                      whatever a tensor is given as
 `read_tensor`, `write_tensor`                    files: ``.npy`` and FROSTT's ``.tns``
 `direct_sum`, `kronecker`, `outer`               join tensors

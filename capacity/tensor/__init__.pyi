@@ -1,5 +1,6 @@
 from capacity.converters import Converter as Converter
 
+from .counts import from_counts as from_counts
 from .dense import from_coo as from_coo
 from .dense import from_dense as from_dense
 from .dense import from_fractions as from_fractions

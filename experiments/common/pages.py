@@ -39,6 +39,7 @@ PAGES = (
     "facts/README.md",
     "starts/README.md",
     "held_layers/README.md",
+    "claims/README.md",
     "identifiability/README.md",
     "effective_attention/README.md",
     "decomposition/README.md",

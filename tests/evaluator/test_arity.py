@@ -10,8 +10,6 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator import (
     attention_of_pairs,
     decoded_facts,
-    evaluate,
-    memorises,
     nonsense_answers,
     nonsense_pairs,
     query_key_freedom,
@@ -22,14 +20,9 @@ from capacity.layer import (
     AttentionLayer,
     LayerConfig,
     Recipe,
-    layer_rank_upper,
-    layer_tensor,
     store_in_query_key,
     store_in_value_output,
-    train,
-    train_many,
 )
-from capacity.layer.model.tensor import tensor_of_circuits
 from capacity.sweep import Run
 
 CONFIG = LayerConfig(2, 1, 1, 1)
@@ -43,23 +36,11 @@ def layer_of(db: Database) -> AttentionLayer:
     return AttentionLayer(CONFIG, db.n_tokens)
 
 
-def circuits_of(db: Database) -> tuple[Any, Any, Any]:
-    layer = layer_of(db)
-    return layer.W_EU, layer.W_QK, layer.W_VO
-
-
 DOORS: dict[str, Callable[[Database], Any]] = {
     "to_networkx": to_networkx,
     "to_rdflib": lambda db: to_rdflib(db, base="http://x/"),
-    "train": lambda db: train(layer_of(db), db),
-    "train_many": lambda db: train_many([(layer_of(db), db)]),
-    "layer_tensor": lambda db: layer_tensor(layer_of(db), db),
-    "layer_rank_upper": lambda db: layer_rank_upper(CONFIG, db.shape),
-    "tensor_of_circuits": lambda db: tensor_of_circuits(*circuits_of(db), db),
     "store_in_query_key": store_in_query_key,
     "store_in_value_output": store_in_value_output,
-    "evaluate": lambda db: evaluate(layer_of(db), db),
-    "memorises": lambda db: memorises(layer_of(db), db, 0.95),
     "decoded_facts": lambda db: decoded_facts(layer_of(db), db),
     "attention_of_pairs": lambda db: attention_of_pairs(layer_of(db), db),
     "query_key_freedom": lambda db: query_key_freedom(layer_of(db), db),

@@ -49,7 +49,8 @@ def test_every_field_of_layer_and_recipe_is_a_column_that_sql_takes_without_quot
 ) -> None:
     table = load(done)
     layer = [each.name for each in fields(LayerConfig)]
-    recipe = [f"recipe_{each.name}" for each in fields(Recipe)]
+    # `zipf` is in the text of the recipe alone, so that tables without it keep their bytes
+    recipe = [f"recipe_{each.name}" for each in fields(Recipe) if each.name != "zipf"]
     assert {*layer, *recipe, "accuracy_p60", "accuracy_p999", "scale_p999"} <= set(table.columns)
     query = f"select {', '.join(table.columns)} from '{done}/runs.parquet' order by run_key"
     assert duckdb.connect().execute(query).fetchdf().columns.tolist() == table.columns.tolist()

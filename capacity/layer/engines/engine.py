@@ -40,6 +40,8 @@ class Workload:
         Hyperparameters.
     n_triples, n_tokens : int
         Numbers of facts and of tokens in the database.
+    arity : int
+        Number of tokens of a fact.
     dtype : {'float32', 'float64'}
         Type of the weights.
     device : str
@@ -47,6 +49,8 @@ class Workload:
     has_frozen_weights : bool
         True if some of the layer's weights aren't to be trained, beside those that the recipe
         freezes.
+    has_fact_weights : bool
+        True if the caller weighs the facts in the loss; a recipe may do so itself.
     """
 
     layer: AnyConfig
@@ -56,6 +60,13 @@ class Workload:
     dtype: str = "float32"
     device: str = "cpu"
     has_frozen_weights: bool = False
+    arity: int = 3
+    has_fact_weights: bool = False
+
+    @property
+    def weighs_facts(self) -> bool:
+        """True if facts count differently in the loss, by the caller or by the recipe."""
+        return self.has_fact_weights or self.recipe.zipf > 0
 
     @property
     def trains_all(self) -> bool:
@@ -215,6 +226,11 @@ class Engine:
     fills : int, optional
         Number of runs that fill a device, for an engine with `run_many`. A shard of a sweep holds
         no fewer of those that follow one another in the plan, however long they take.
+    any_arity : bool, optional
+        True if `run` trains facts of any arity; else the engine is asked for triples alone.
+    weighs_facts : bool, optional
+        True if `run` takes ``weights=``, the weight of each fact in the loss, of mean 1; else the
+        engine is never asked for any.
     """
 
     name: str
@@ -227,6 +243,16 @@ class Engine:
     run_weights: RunWeights | str | None = None
     run_many: RunMany | str | None = None
     fills: int = 1
+    any_arity: bool = False
+    weighs_facts: bool = False
+
+    def refusal(self, work: Workload) -> str | None:
+        """Return the reason why the engine can't train a workload, or None."""
+        if work.arity != 3 and not self.any_arity:
+            return f"it takes facts of arity 3, and these have {work.arity}"
+        if work.weighs_facts and not self.weighs_facts:
+            return "it takes all facts alike in the loss, and these have weights"
+        return self.why_not(work)
 
 
 def loaded(function: _Function | str) -> _Function:

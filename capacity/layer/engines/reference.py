@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capacity.layer.engines.engine import Engine, StepCost, Workload
 from capacity.layer.run.recipe import Recipe, Training
@@ -30,19 +31,23 @@ def run(
     recipe: Recipe,
     rng: np.random.Generator,
     snapshots: Snapshots = NO_SNAPSHOTS,
+    weights: NDArray[np.float64] | None = None,
 ) -> Training:
     """Train `layer` in place; `capacity.layer.train` checks the arguments."""
     import torch
 
     from capacity.layer.engines.optimizer import Looked, train_epochs
 
-    sentences = torch.as_tensor(db.token_triples.astype(np.int64), device=layer.W_E.device)
+    device = layer.W_E.device
+    sentences = torch.as_tensor(db.token_tuples.astype(np.int64), device=device)
+    given = None if weights is None else torch.as_tensor(weights, device=device).to(layer.W_E)
 
     def look(members: Tensor | None, *, backward: bool) -> Looked:
         batch = sentences if members is None else sentences[members]
+        masses = given if given is None or members is None else given[members]
         with torch.set_grad_enabled(backward):
-            logits = layer(batch[:, :2])
-            loss = _loss(logits, batch, recipe)
+            logits = layer(batch[:, :-1])
+            loss = _loss(logits, batch, recipe, masses)
         if backward:
             loss.backward()
         log_p = _log_p(logits.detach(), batch)
@@ -52,19 +57,22 @@ def run(
     return train_epochs(layer, len(sentences), recipe, rng, look, snapshots, engine="reference")
 
 
-def _loss(logits: Tensor, sentences: Tensor, recipe: Recipe) -> Tensor:
+def _loss(logits: Tensor, sentences: Tensor, recipe: Recipe, masses: Tensor | None) -> Tensor:
     from torch.nn.functional import cross_entropy
 
     targets = sentences[:, 1:]
     if recipe.positions == "object":
         logits, targets = logits[:, -1:], targets[:, -1:]
-    return cross_entropy(logits.flatten(0, 1), targets.flatten())
+    if masses is None:
+        return cross_entropy(logits.flatten(0, 1), targets.flatten())
+    each = cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+    return (masses * each.view_as(targets).mean(dim=1)).mean()
 
 
 def _log_p(logits: Tensor, sentences: Tensor) -> Tensor:
     """Log-probability of each fact's object, in float64."""
     last = logits[:, -1].double()
-    return last.gather(1, sentences[:, 2:]).squeeze(1) - last.logsumexp(dim=1)
+    return last.gather(1, sentences[:, -1:]).squeeze(1) - last.logsumexp(dim=1)
 
 
 def _why_not(_work: Workload) -> str | None:
@@ -92,4 +100,6 @@ REFERENCE = Engine(
     ),
     start=_start,
     priority=0,
+    any_arity=True,
+    weighs_facts=True,
 )

@@ -175,10 +175,10 @@ def engine_for(name: str, work: Workload) -> Engine:
     """
     if name != "auto":
         engine = engine_named(name)
-        refusal = engine.why_not(work)
+        refusal = engine.refusal(work)
         if refusal is None:
             return engine
-        able = [other.name for other in _ENGINES.values() if other.why_not(work) is None]
+        able = [other.name for other in _ENGINES.values() if other.refusal(work) is None]
         raise InvalidArgumentError(
             f"`engine` must suit the layer; {name} can't train {work.layer.name} on {work.device}, "
             f"for {refusal}. Use {' or '.join(['auto', *able])}."
@@ -189,7 +189,7 @@ def engine_for(name: str, work: Workload) -> Engine:
         return engine.priority or 0, work.device != "cpu" and engine.run_many is not None
 
     for engine in sorted(known, key=rank, reverse=True):
-        if engine.why_not(work) is None:
+        if engine.refusal(work) is None:
             return engine
     raise InvalidArgumentError(
         f"`engine` must be one that can train {work.layer.name} on {work.device}; auto finds none "
@@ -209,7 +209,7 @@ def trains_weights(name: str, work: Workload) -> bool:
     """
     engine = engine_named(name)
     alone = engine.run_weights is not None and engine.run_many is None
-    whole = work.layer.is_plain and not work.has_frozen_weights
+    whole = work.layer.is_plain and not (work.has_frozen_weights or work.weighs_facts)
     return alone and whole and work.device == "cpu"
 
 

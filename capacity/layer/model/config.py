@@ -271,12 +271,21 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
     one of q, so its row for k is a^h_kq (W^h_VO)_k + (1 - a^h_kq) (W^h_VO)_q, in the row space of
     W^h_VO, of dimension at most d_head_vo.
 
+    For facts of any arity fix all columns of the key but one: the fibers that are left are the rows
+    of a matrix, for which the same holds, since each row of the heads' matrix is a sum over tokens
+    t of A^h[..., t] (W^h_VO)_t. So L has the sum of these matrices' ranks as a bound, for each
+    column that isn't fixed. E depends on the last column of the key alone, and is counted once if
+    that column is fixed. The last bound is min(d, V) times the largest rank of a tensor of the
+    key's shape, at most the product of all its sides but the largest. For a key of two columns
+    these are the four bounds above.
+
     Parameters
     ----------
     config : LayerConfig
         Sizes of a plain layer (no norm, bias or positions).
     shape : tuple of int
-        Numbers of subjects, predicates and objects: `Database.shape` of triples.
+        Numbers of subjects, predicates and objects, or of the tokens in each column of facts of
+        another arity: `Database.shape`.
 
     Returns
     -------
@@ -286,7 +295,7 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
     Raises
     ------
     InvalidArgumentError
-        For a layer that isn't plain, or a shape of other than three numbers.
+        For a layer that isn't plain, or a shape of fewer than two numbers.
 
     Examples
     --------
@@ -300,17 +309,18 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
             "L and its rank are defined for layers without norm, bias and positions; got "
             f"{config.name}."
         )
-    if len(shape) != 3:
+    if len(shape) < 2:
         raise InvalidArgumentError(
-            "layer_rank_upper(config, shape) needs facts of three columns, subject, predicate and "
+            "layer_rank_upper(config, shape) needs facts of two or more columns, a key and an "
             f"object; those of the shape {shown(shape)} have {len(shape)}."
         )
-    d, (k, q, v) = config.d_model, shape
+    d, (*key, v) = config.d_model, shape
+    heads, n_keys = min(config.n_heads * config.d_head_vo, d), math.prod(key)
+    *others, last = key
     return min(
-        min(d, q, v) + q * min(config.n_heads * config.d_head_vo, d, k, v),
-        q * min(k, v, d),
-        k * min(q, v, d),
-        min(d, v) * min(k, q),
+        *(min(d, last, v) + n_keys // x * min(heads, x, v) for x in others),
+        *(n_keys // x * min(x, v, d) for x in key),
+        min(d, v) * (n_keys // max(key)),
     )
 
 

@@ -12,13 +12,26 @@ so L = E there, which is *not* the output of the layer: for such pairs use the f
 The softmax in (5) runs over the *set* {k, q}. For k = q it has one element, so A^h = 1; the forward
 pass attends to two positions with the same value, and Proposition 3.1 holds there too.
 
+**Facts of any arity.** Of facts (x_1, ..., x_m, v) L has a mode for each column, and (8) its form:
+
+    A^h[x_1, ..., x_m, t] = n_t exp (W_QK^h)[x_m, t] / sum_s n_s exp (W_QK^h)[x_m, s],
+    E[x_1, ..., x_m, v] = (W_EU)[x_m, v],      L = E + sum_h sum_t A^h[..., t] (W_VO^h)[t, v],
+
+where n_t is the number of i with x_i = t. *Proposition 3.1 for m tokens:* on the domain the fiber
+L[x_1, ..., x_m, :] holds the logits of the objects after the sentence. *Proof.* At the last
+position the forward pass attends from x_m to the positions 1, ..., m with the weights
+exp (W_QK^h)[x_m, x_i] over their sum. Positions with one token t have one weight and one value
+(W_VO^h)[t, :], so that together they count n_t times. The residual stream adds W_E[x_m], whose
+logits are E. [] For m = 2 and k != q all n_t are 1, which is (5).
+
 References
 ----------
-Wong 2025, section 3.1.
+Wong 2025, section 3.1; section 5.2 names n-tensors without defining L.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -28,7 +41,7 @@ from torch import Tensor
 from capacity.checks import shown
 from capacity.converters import Converter
 from capacity.database.facts import Database
-from capacity.database.given_facts import DatabaseLike, require_triples
+from capacity.database.given_facts import DatabaseLike, require_database, require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
 from capacity.layer.model.attention_layer import AttentionLayer
@@ -45,21 +58,24 @@ class LayerTensor:
     Attributes
     ----------
     E : tensor, shape (n_subjects, n_predicates, n_objects)
-        Direct path from embedding to unembedding, equation (7).
+        Direct path from embedding to unembedding, equation (7); of facts of another arity of the
+        shape of their tensor, as L.
     A : tensor, shape (n_heads, n_subjects, n_predicates, n_keys)
-        Attention of each head, equation (5); n_keys is the number of tokens in K union Q.
+        Attention of each head, equation (5); n_keys is the number of tokens in K union Q. Of facts
+        of another arity it has a mode for each column of the key.
     V : tensor, shape (n_heads, n_keys, n_predicates, n_objects)
-        Values of each head, equation (4).
+        Values of each head, equation (4). Of facts of another arity it has a mode for each column
+        but the first; the values depend on the key's token and the object alone.
     L : tensor, shape (n_subjects, n_predicates, n_objects)
         The sum, equation (8).
     keys : tensor of int64, shape (n_keys,)
-        Token ids of K union Q, ascending.
+        Token ids of K union Q, or of all columns of the key, ascending.
     """
 
-    E: Float[Tensor, "subjects predicates objects"]
-    A: Float[Tensor, "heads subjects predicates keys"]
-    V: Float[Tensor, "heads keys predicates objects"]
-    L: Float[Tensor, "subjects predicates objects"]
+    E: Float[Tensor, "*key objects"]
+    A: Float[Tensor, "heads *key keys"]
+    V: Float[Tensor, "heads keys *rest objects"]
+    L: Float[Tensor, "*key objects"]
     keys: Tensor
 
 
@@ -78,7 +94,7 @@ def layer_tensor(layer: AttentionLayer, db: DatabaseLike) -> LayerTensor:
     layer : AttentionLayer
         A plain layer with ``d_vocab == db.n_tokens``.
     db : Database
-        Database that defines the tokens and the domain.
+        Database that defines the tokens and the domain, of any arity.
 
     Returns
     -------
@@ -90,8 +106,9 @@ def layer_tensor(layer: AttentionLayer, db: DatabaseLike) -> LayerTensor:
     InvalidTypeError
         For arguments that aren't a layer and a database.
     InvalidArgumentError
-        For another number of tokens, facts of another arity than 3, or a layer with norm, bias or
-        positions.
+        For another number of tokens, or a layer with norm, bias or positions.
+    MemoryBudgetError
+        If attention would take more than a gigabyte.
 
     Examples
     --------
@@ -102,7 +119,7 @@ def layer_tensor(layer: AttentionLayer, db: DatabaseLike) -> LayerTensor:
     >>> T.L.shape, torch.allclose(T.L, T.E + by_head)             # equation (8)
     (torch.Size([2, 2, 2]), True)
     """
-    db = require_same_vocabulary(layer, db)
+    db = require_same_vocabulary(layer, db, any_arity=True)
     return tensor_of_circuits(layer.W_EU, layer.W_QK, layer.W_VO, db)
 
 
@@ -123,7 +140,8 @@ def tensor_of_circuits(
     W_VO : tensor, shape (n_heads, n_tokens, n_tokens)
         Value-output circuits; rows of subjects and predicates, and columns of objects.
     db : Database
-        Database that defines the tokens and the domain.
+        Database that defines the tokens and the domain, of any arity. The last column of the key
+        has the part of the predicate.
 
     Returns
     -------
@@ -134,8 +152,8 @@ def tensor_of_circuits(
     ------
     InvalidTypeError
         If `db` isn't a database.
-    InvalidArgumentError
-        For facts of another arity than 3.
+    MemoryBudgetError
+        If attention would take more than a gigabyte.
 
     Examples
     --------
@@ -151,23 +169,36 @@ def tensor_of_circuits(
     >>> np.allclose(L[k, q], logits[:, db.object_ids], atol=1e-5)
     True
     """
-    db = require_triples(db, "tensor_of_circuits(W_EU, W_QK, W_VO, db)")
-    k, q, v = (
-        torch.as_tensor(ids.astype("int64"), device=W_EU.device)
-        for ids in (db.subject_ids, db.predicate_ids, db.object_ids)
-    )
-    keys = torch.cat([k, q]).unique()
-    domain = torch.zeros(len(k), len(q), dtype=torch.bool, device=W_EU.device)
-    domain[tuple(torch.as_tensor(db.triples[:, :2].astype("int64").T, device=W_EU.device))] = True
+    db = require_database(db, "tensor_of_circuits(W_EU, W_QK, W_VO, db)")
+    device, sides, heads = W_EU.device, db.shape[:-1], len(W_QK)
+    *columns, v = (torch.as_tensor(ids.astype("int64"), device=device) for ids in db.role_ids)
+    keys = torch.cat(columns).unique()
+    _require_affordable(heads * math.prod(sides) * len(keys) * W_EU.element_size())
+    domain = torch.zeros(sides, dtype=torch.bool, device=device)
+    domain[tuple(torch.as_tensor(db.tuples[:, :-1].astype("int64").T, device=device))] = True
 
-    E = W_EU[q][:, v].expand(len(k), -1, -1)
-    V = W_VO[:, keys][..., v].unsqueeze(2).expand(-1, -1, len(q), -1)
-    # attention goes to k and q alone; off the domain there is none
-    allowed = (keys == k[:, None, None]) | (keys == q[None, :, None])
-    scores = W_QK[:, q][..., keys].unsqueeze(1).expand(-1, len(k), -1, -1)
-    A = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1) * domain[..., None]
-    L = E + torch.einsum("hkqt,htqv->kqv", A, V)
+    last, ones = columns[-1], [1] * (len(sides) - 1)
+    E = W_EU[last][:, v].view(*ones, sides[-1], -1).expand(*sides, -1)
+    V = W_VO[:, keys][..., v]
+    # attention goes to the tokens of the key, to each as often as it is in it; off the domain there
+    # is none
+    counts = W_QK.new_zeros(*sides, len(keys))
+    for mode, column in enumerate(columns):
+        of = (keys == column[:, None]).to(W_QK.dtype)
+        counts = counts + of.view(*ones[:mode], len(column), *ones[mode:], -1)
+    scores = W_QK[:, last][..., keys].view(heads, *ones, sides[-1], -1) + counts.log()
+    A = scores.softmax(dim=-1) * domain[..., None]
+    L = E + torch.einsum("hat,htv->av", A.flatten(1, -2), V).view(*sides, -1)
+    V = V.reshape(heads, len(keys), *ones, -1).expand(-1, -1, *sides[1:], -1)
     return LayerTensor(E, A, V, L, keys)
+
+
+def _require_affordable(size: int) -> None:
+    if size > BUDGET:
+        raise MemoryBudgetError(
+            f"The attention of a layer over all keys must fit {BUDGET:,} bytes; it takes {size:,}. "
+            "Take a part of the facts, such as db.sample_subjects(n, seed)."
+        )
 
 
 def whole_layer_tensor(layer: AttentionLayer) -> Float[Tensor, "tokens tokens tokens"]:
@@ -214,7 +245,9 @@ def whole_layer_tensor(layer: AttentionLayer) -> Float[Tensor, "tokens tokens to
     return L + torch.einsum("hqk,hqv->kqv", 1 - to_subject, layer.W_VO)
 
 
-def require_same_vocabulary(layer: AnyLayer, db: DatabaseLike) -> Database:
+def require_same_vocabulary(
+    layer: AnyLayer, db: DatabaseLike, *, any_arity: bool = False
+) -> Database:
     """Return facts as a database, and refuse a layer of another number of tokens.
 
     Raises
@@ -222,14 +255,15 @@ def require_same_vocabulary(layer: AnyLayer, db: DatabaseLike) -> Database:
     InvalidTypeError
         For arguments that aren't a layer and a database, in this order.
     InvalidArgumentError
-        For another number of tokens, or facts of another arity than 3.
+        For another number of tokens, or facts of another arity than 3, unless any will do.
     """
     if not isinstance(layer, AnyLayer):
         raise InvalidTypeError(
             f"`layer` must be an AttentionLayer or a Decoder; got {shown(layer)}. The layer comes "
             "first, then the database."
         )
-    db = require_triples(db, "Training or analysing a layer")
+    require = require_database if any_arity else require_triples
+    db = require(db, "Training or analysing a layer")
     if layer.d_vocab != db.n_tokens:
         raise InvalidArgumentError(
             f"The layer must have the database's {db.n_tokens} tokens; its d_vocab is "

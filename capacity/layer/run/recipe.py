@@ -125,6 +125,7 @@ Status: TypeAlias = Literal["completed", "memorised", "diverged"]
 # engines make an array of the learning rates of all epochs
 MAX_EPOCHS = 10_000_000
 MAX_FACTS = 2**31 - 1
+MAX_ZIPF = 10
 
 
 @briefly_shown
@@ -153,7 +154,8 @@ class Recipe:
     batch_size : int
         Number of facts in a step; 0: all of them.
     positions : {'both', 'object'}
-        Tokens that the loss predicts: predicate and object, or the object alone.
+        Tokens that the loss predicts: predicate and object (all but the first, in facts of another
+        arity), or the object alone.
     stop_tau : float
         Stop once the probability of every fact's object reaches this, strictly between 0.5 and 1;
         0: never stop early. In float32 no engine distinguishes 1 - 1e-6 from 1.
@@ -162,6 +164,9 @@ class Recipe:
     frozen : tuple of str
         Weights that stay as they were drawn, such as ``("W_Q", "W_K")`` for random attention; names
         as in `LayerConfig.shapes`. Those that a layer doesn't have are no matter.
+    zipf : float
+        Facts have the weights r^-zipf in the loss, r = 1, 2, ... in an order that is drawn by seed
+        0 (`zipf_weights`); 0 weighs all alike. The engines 'tape' and 'reference' do so.
 
     Raises
     ------
@@ -188,6 +193,7 @@ class Recipe:
     stop_tau: float = 0.99
     init: Init = "paper"
     frozen: tuple[str, ...] = ()
+    zipf: float = 0.0
 
     def __post_init__(self) -> None:
         choices = {
@@ -198,7 +204,7 @@ class Recipe:
         }
         for name, allowed in choices.items():
             require_choice(f"`{name}`", getattr(self, name), get_args(allowed))
-        for name in ("learning_rate", "beta2", "weight_decay", "stop_tau"):
+        for name in ("learning_rate", "beta2", "weight_decay", "stop_tau", "zipf"):
             # 0 and 0.0 must give one key
             object.__setattr__(self, name, _real(name, getattr(self, name)))
         for name, most in (("epochs", MAX_EPOCHS), ("batch_size", MAX_FACTS)):
@@ -208,6 +214,8 @@ class Recipe:
             "learning_rate": (0 < self.learning_rate < math.inf, "a positive number"),
             "beta2": (0 <= self.beta2 < 1, "at least 0 and below 1"),
             "weight_decay": (0 <= self.weight_decay < math.inf, "at least 0"),
+            # beyond, the rarest of ten thousand facts would weigh nothing in float64
+            "zipf": (0 <= self.zipf <= MAX_ZIPF, f"from 0 to {MAX_ZIPF}"),
             "stop_tau": (
                 self.stop_tau == 0 or 0.5 < self.stop_tau < 1,
                 "0 (never) or strictly between 0.5 and 1",
@@ -234,8 +242,12 @@ class Recipe:
         return self.learning_rate * 0.5 * (1 + np.cos(angles))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recipe as JSON-ready data."""
-        return {**asdict(self), "frozen": list(self.frozen)}
+        """Return the recipe as JSON-ready data; `zipf` only if facts have weights.
+
+        So the text of a recipe is that of the versions that didn't have it.
+        """
+        found = {**asdict(self), "frozen": list(self.frozen)}
+        return found if self.zipf else {k: v for k, v in found.items() if k != "zipf"}
 
 
 @briefly_shown

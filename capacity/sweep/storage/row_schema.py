@@ -1,8 +1,9 @@
 """Columns of the runs table, from the fields of layers and recipes and the thresholds of scores.
 
-Every field of `LayerConfig` is a column of its own name, and every field of `Recipe` one that
-begins with ``recipe_``: ``epochs`` is the number of epochs done, ``recipe_epochs`` the largest
-number allowed. ``recipe`` holds all fields in one text, to group by. No name needs quotes in SQL.
+Every field of `LayerConfig` is a column of its own name, and every field of `Recipe` but ``zipf``
+one that begins with ``recipe_``: ``epochs`` is the number of epochs done, ``recipe_epochs`` the
+largest number allowed. ``recipe`` holds all fields in one text, to group by, with ``zipf`` where
+facts have weights, so that tables without it keep their bytes. No name needs quotes in SQL.
 
 A run has one row, however many starts it has: ``starts`` is the number asked for, ``starts_tried``
 that of those trained, and ``share_of_starts`` the share of these that hold the database at
@@ -28,7 +29,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from functools import cache
 from typing import Any, TypeAlias, get_type_hints
 
@@ -109,7 +110,7 @@ def layer_columns(layer: AnyConfig) -> dict[str, Any]:
 def recipe_columns(recipe: Recipe) -> dict[str, Any]:
     """Columns of a recipe: one text of all its fields, and one column per field."""
     text = json.dumps(recipe.to_dict(), sort_keys=True)
-    each = {f"recipe_{field.name}": getattr(recipe, field.name) for field in fields(Recipe)}
+    each = {f"recipe_{field.name}": getattr(recipe, field.name) for field in _columns_of(Recipe)}
     return {"recipe": text, **each, "recipe_frozen": " ".join(recipe.frozen)}
 
 
@@ -181,7 +182,12 @@ def _listed(groups: Iterable[tuple[pa.DataType, str]]) -> list[tuple[pa.DataType
 def _of_fields(kind: type, prefix: str = "") -> list[tuple[pa.DataType, str]]:
     """Types and names of the columns of a dataclass; choices among texts are texts."""
     hints = get_type_hints(kind)
-    return [(_TYPES.get(hints[each.name], _text), prefix + each.name) for each in fields(kind)]
+    return [(_TYPES.get(hints[each.name], _text), prefix + each.name) for each in _columns_of(kind)]
+
+
+def _columns_of(kind: type) -> list[Field[Any]]:
+    """Fields that have a column."""
+    return [each for each in fields(kind) if (kind, each.name) != (Recipe, "zipf")]
 
 
 RUNS_SCHEMA = runs_schema()

@@ -63,4 +63,5 @@ TAPE = Engine(
     ahead=_ahead,
     # faster than the blocked engine wherever it can be used
     priority=2,
+    weighs_facts=True,
 )

@@ -35,13 +35,14 @@ def run(
     recipe: Recipe,
     rng: np.random.Generator,
     snapshots: Snapshots = NO_SNAPSHOTS,
+    weights: NDArray[np.float64] | None = None,
 ) -> Training:
     """Train a layer or a decoder in place; `capacity.layer.train` checks the arguments."""
     from torch.autograd.graph import increment_version
 
-    weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
+    arrays = {name: p.detach().numpy() for name, p in layer.named_parameters()}
     frozen = {name for name, p in layer.named_parameters() if not p.requires_grad}
-    training = run_weights(layer.config, weights, db, recipe, rng, snapshots, frozen)
+    training = run_weights(layer.config, arrays, db, recipe, rng, snapshots, frozen, weights)
     for name, p in layer.named_parameters():
         if name not in frozen:
             increment_version(p)
@@ -56,6 +57,7 @@ def run_weights(
     rng: np.random.Generator,
     snapshots: Snapshots = NO_SNAPSHOTS,
     frozen: Collection[str] = (),
+    of_facts: NDArray[np.float64] | None = None,
 ) -> Training:
     """Train weights in place, without torch (`Engine.run_weights`)."""
     still = {*frozen, *filter(recipe.freezes, weights)}
@@ -64,7 +66,7 @@ def run_weights(
         config = config.as_decoder()
         weights = {names[name]: array for name, array in weights.items()}
         still = {names[name] for name in still}
-    recorded = RecordedRun(config, weights, db, recipe, still)
+    recorded = RecordedRun(config, weights, db, recipe, still, of_facts)
     end, epoch, loss, share = recorded.train(rng, snapshots)
     recorded.write_back(weights)
     status: Status = "completed"
@@ -90,6 +92,7 @@ class RecordedRun:
         db: Database,
         recipe: Recipe,
         frozen: Collection[str] = (),
+        of_facts: NDArray[np.float64] | None = None,
     ) -> None:
         self._recipe, dtype = recipe, weights["W_E"].dtype
         ids = db.token_triples.astype(np.int64)
@@ -101,7 +104,8 @@ class RecordedRun:
         token[:n_first], token[n_first : n_first + n] = subjects, ids[:, 1]
         source[n_first : n_first + n] = subject_rows
         position[n_first : n_first + n] = 1
-        targets, masses = _targets(ids, subject_rows, n_first, both=recipe.positions == "both")
+        both = recipe.positions == "both"
+        targets, masses = _targets(ids, subject_rows, n_first, both=both, of_facts=of_facts)
         row_weights = np.bincount(targets[:, 1], masses, minlength=rows)
         # an index into the logits, and the row
         targets[:, 0] = targets[:, 0] * rows + targets[:, 1]
@@ -218,17 +222,23 @@ def recorded(config: DecoderConfig, tape: Tape) -> Buffer:
 
 
 def _targets(
-    ids: Array, subject_rows: Array, n_first: int, *, both: bool
+    ids: Array,
+    subject_rows: Array,
+    n_first: int,
+    *,
+    both: bool,
+    of_facts: NDArray[np.float64] | None,
 ) -> tuple[Array, NDArray[np.float64]]:
     """Tokens to predict with their rows, and their masses; the facts' objects come last."""
     n = len(ids)
+    weights = np.ones(n) if of_facts is None else of_facts
     objects = np.stack([ids[:, 2], n_first + np.arange(n)], axis=1)
     if not both:
-        return objects, np.full(n, 1 / n)
-    predicates, counts = np.unique(
-        np.stack([ids[:, 1], subject_rows], axis=1), axis=0, return_counts=True
+        return objects, weights / n
+    predicates, of = np.unique(
+        np.stack([ids[:, 1], subject_rows], axis=1), axis=0, return_inverse=True
     )
-    masses = np.concatenate([counts / (2 * n), np.full(n, 1 / (2 * n))])
+    masses = np.concatenate([np.bincount(of.ravel(), weights), weights]) / (2 * n)
     return np.concatenate([predicates, objects]), masses
 
 

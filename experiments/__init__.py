@@ -29,6 +29,7 @@ EXPERIMENTS = {
     "patterns": "experiments.starts.patterns",
     "failures": "experiments.starts.failures",
     "neighbours": "experiments.starts.neighbours",
+    "decoders": "experiments.decoders.sizes",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

@@ -6,8 +6,8 @@
 A decoder reaches a database if some of several starts holds it (tau = 0.95, every fact), and its
 reliability is the share of starts that do. Each of `ARCHITECTURES` is built on each of `SHAPES`,
 and compared with a plain layer of as many parameters (`cells.plain_equal`): of as many in all, and
-beside it (best recipe) of as many without embeddings, where a plain layer of d_model up to
-`MOST_D_MODEL` has so many. Fixed before the run:
+beside it (best recipe, `WITHOUT_EMBEDDINGS`) of as many without embeddings, where a plain layer of
+d_model up to `MOST_D_MODEL` has so many. Fixed before the run:
 
 * the learning rate is retuned for each architecture and recipe, out of three (`RATES`), on all
   shapes and `TUNING` databases of their own, at both numbers of facts per parameter of `DENSITIES`:

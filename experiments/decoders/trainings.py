@@ -44,6 +44,9 @@ BUDGETS: tuple[Budget, ...] = ("total", "non-embedding")
 QUERY_KEY = ("W_Q", "W_K")
 # architectures that are trained with W_Q and W_K frozen, too
 FROZEN = (PLAIN_LAYER, "layer norm", "MLP of 4 d_model", "all")
+# architectures whose reach is compared at equal parameters without embeddings, too; plain layers
+# are larger then, and take most of the time
+WITHOUT_EMBEDDINGS = ("MLP of d_model", "MLP of 2 d_model", "MLP of 4 d_model", "all", "two layers")
 # so that learning rates, reach and reliability have starts of their own
 SEEDS = {"sizes": 0, "starts": 500, "tuning": 0}
 KEPT = ("status", "epochs", "accuracy_argmax", "accuracy_p95", "starts_tried", "held_by_any",
@@ -152,8 +155,8 @@ def _tasks(
 ) -> Iterator[Task]:
     """Yield the tasks of each decoder, of those with W_Q and W_K frozen, and of plain layers."""
     for kind, name, shape in product(RECIPES, names, shapes):
-        # without embeddings, plain layers are larger: for the reach of the best recipe alone
-        budgets = BUDGETS if what == "sizes" and kind == "best" else BUDGETS[:1]
+        is_both = what == "sizes" and kind == "best" and name in WITHOUT_EMBEDDINGS
+        budgets = BUDGETS if is_both else BUDGETS[:1]
         own = rates[kind].get(name, rates[kind][PLAIN_LAYER])
         ways: list[tuple[Budget | None, bool, float]] = [(None, False, own)]
         if name in FROZEN:

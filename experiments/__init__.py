@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "failures": "experiments.starts.failures",
     "neighbours": "experiments.starts.neighbours",
     "decoders": "experiments.decoders.sizes",
+    "decoder_findings": "experiments.decoders.findings",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

@@ -23,11 +23,15 @@ def share_held(count: int, is_held: Callable[[int], bool]) -> float:
 
 
 def row_without_search(run: Run) -> dict[str, Any]:
-    """The row of a run, with the paper's bound as the only one of its database's rank.
+    """The row of a run, with the paper's bound as the only one of its database's rank."""
+    return trained_without_search(run)[0]
+
+
+def trained_without_search(run: Run) -> tuple[dict[str, Any], Any]:
+    """The row of a run, with the paper's bound as the only one of its database's rank; its layer.
 
     To search for others takes longer than the training.
     """
     bound = paper_bound(run.database)
     ranks = {"database_rank_bound": bound, "database_rank_lower": 1, "database_rank_upper": bound}
-    row, _ = train_run(run, ranks=ranks)
-    return row
+    return train_run(run, ranks=ranks)

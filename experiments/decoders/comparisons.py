@@ -174,8 +174,13 @@ def _mean(
 def _ratio(
     of: Kind, names: Sequence[str], logarithm: Callable[[str, str, str], float]
 ) -> dict[str, Any]:
-    """A geometric mean, with its interval."""
-    found = _mean(of, names, logarithm)
+    table = of.rows(names, logarithm)
+    return geometric(table["value"], table)
+
+
+def geometric(logarithms: pd.Series[float], runs: pd.DataFrame) -> dict[str, Any]:
+    """A geometric mean over runs, with its interval."""
+    found = with_mean(logarithms, runs)
     if found["mean"] is None:
         return found
     return {**found, "mean": np.exp(found["mean"]), "interval": np.exp(found["interval"]).tolist()}

@@ -24,7 +24,7 @@ from experiments.decoders.cells import (
     decoder_of,
     plain_equal,
 )
-from experiments.decoders.trainings import BUDGETS, FROZEN, asked_sizes
+from experiments.decoders.trainings import BUDGETS, FROZEN, WITHOUT_EMBEDDINGS, asked_sizes
 
 MLPS = ("MLP of d_model", "MLP of 2 d_model", "MLP of 4 d_model")
 
@@ -140,7 +140,11 @@ def _beside_plain(of: Kind, names: Sequence[str]) -> dict[str, Any]:
         return found
     return {
         **found,
-        **{budget: _ratio(of, names, partial(ratio, budget)) for budget in BUDGETS},
+        **{
+            budget: _ratio(of, names, partial(ratio, budget))
+            for budget in BUDGETS
+            if budget == "total" or {*names} <= {*WITHOUT_EMBEDDINGS}
+        },
         "reliability": _mean(of, names, reliability),
         "reliability_of_plain": _mean(of, names, plain_reliability),
         "gain": _mean(of, names, lambda *cell: reliability(*cell) - plain_reliability(*cell)),

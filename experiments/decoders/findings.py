@@ -6,8 +6,8 @@
 By the best recipe, with the learning rates that `decoders` chose. Fixed before the run:
 
 * values against queries and keys: of two heads, `SPLITS` move dimensions from d_head_qk to
-  d_head_vo at the same number of parameters. "Values matter more" *holds here* for an architecture
-  if the whole interval of the mean ratio of reach (as in `decoders`) is above one;
+  d_head_vo at the same number of parameters, biases aside. "Values matter more" *holds here* for an
+  architecture if the whole interval of the mean ratio of reach (as in `decoders`) is above one;
 * the additive motif: the logits after all pairs of a subject and a predicate are fitted by a term
   of the subject and a term of the predicate (two-way means), of the best of `STARTS` starts at
   `DENSITY` facts per parameter. It survives if the share of facts that their sum recalls by argmax
@@ -188,13 +188,12 @@ def _logits(task: Task) -> list[dict[str, Any]]:
     row, layer = task.trained(size, "held")
     db = database_of(size, task.number)
     logits = logit_tensor(layer, db)
-    additive = logits.mean(0, keepdims=True) + logits.mean(1, keepdims=True)
-    additive = additive - logits.mean((0, 1), keepdims=True)
+    additive = additive_part(logits)
     estimate = numerical_rank_estimates(logits)
     found: dict[str, Any] = {
         "size": size, "held": row["held_by_any"],
         "recalled": _recalled(logits, db), "recalled_by_sum": _recalled(additive, db),
-        "additive_share": _share_of_variation(additive, logits),
+        "additive_share": share_of_variation(additive, logits),
         "logits_rank_from_below": estimate.unfolding_rank,
         "logits_rank_from_above": estimate.decomposition_size,
     }  # fmt: skip
@@ -208,13 +207,19 @@ def _logits(task: Task) -> list[dict[str, Any]]:
     return [found]
 
 
+def additive_part(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of a term of the subject and one of the predicate that is nearest to the logits."""
+    of_pairs = logits.mean(0, keepdims=True) + logits.mean(1, keepdims=True)
+    return of_pairs - logits.mean((0, 1), keepdims=True)
+
+
 def _recalled(logits: NDArray[np.float64], db: Database) -> float:
     """Share of the facts whose object has the largest logit of all objects."""
     k, q, v = db.triples.T
     return float((logits[k, q].argmax(1) == v).mean())
 
 
-def _share_of_variation(part: NDArray[np.float64], whole: NDArray[np.float64]) -> float:
+def share_of_variation(part: NDArray[np.float64], whole: NDArray[np.float64]) -> float:
     """Share of the variation of logits within objects' differences that a part explains."""
     part, whole = (each - each.mean(2, keepdims=True) for each in (part, whole))
     mean = whole.mean((0, 1), keepdims=True)

@@ -22,7 +22,7 @@ LESS, LITTLE = 0.1, 0.05
 def numbers(tables: Tables) -> dict[str, Any]:
     """Each finding by architecture, and the verdicts."""
     values, logits = _values(tables["splits"]), _of_logits(tables["logits"])
-    frozen = _costs_of_freezing(tables["frozen"])
+    frozen = costs_of_freezing(tables["frozen"])
     costs = frozen["with an MLP"]
     return {
         "cpu_seconds": float(tables["costs"]["cpu_seconds"].sum()),
@@ -106,7 +106,7 @@ def _of_logits(logits: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
-def _costs_of_freezing(frozen: pd.DataFrame) -> dict[str, Any]:
+def costs_of_freezing(frozen: pd.DataFrame) -> dict[str, Any]:
     """What the best start recalls less at tau, with each group frozen; reliability beside it."""
     index = ["architecture", "layer_id", "database_id"]
     # of no diverged start is anything recalled

@@ -27,8 +27,9 @@ d_model up to `MOST_D_MODEL` has so many. Fixed before the run:
 * "layer norms and biases change little" (Wong 2025, section 5.2): the ratio of reach of each to the
   plain layer lies, with its whole interval, between `1 / LITTLE` and `LITTLE`, by the best recipe.
 
-Each *holds here*, or is *not seen here*. Intervals are over shapes and databases. Frozen decoders
-use the learning rate of trained ones. A pilot on other databases chose shapes and densities.
+The plain recipe is asked about the architectures of `BY_BOTH` alone. Each *holds here*, or is *not
+seen here*. Intervals are over shapes and databases. Frozen decoders use the learning rate of
+trained ones. A pilot on other databases chose shapes and densities.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from experiments.decoders.cells import (
 RECIPES = {"best": BEST, "plain": PLAIN}
 RATES = {"best": (0.01, 0.03, 0.1), "plain": (0.001, 0.003, 0.01)}
 DATABASES = {"best": 3, "plain": 2}
-TUNING, TUNING_STARTS, STARTS, RELIABILITY_STARTS = 2, 2, 4, 6
+TUNING, TUNING_STARTS, STARTS, RELIABILITY_STARTS = 2, 2, 4, 4
 # facts per parameter, embeddings included
 DENSITIES = (0.08, 0.12)
 # number of the first database that learning rates are chosen on
@@ -47,6 +47,9 @@ FROZEN = (PLAIN_LAYER, "layer norm", "MLP of 4 d_model", "all")
 # architectures whose reach is compared at equal parameters without embeddings, too; plain layers
 # are larger then, and take most of the time
 WITHOUT_EMBEDDINGS = ("MLP of d_model", "MLP of 2 d_model", "MLP of 4 d_model", "all", "two layers")
+# architectures that are trained by the plain recipe, too
+BY_BOTH = ("plain", "layer norm", "biases", "MLP of d_model", "MLP of 2 d_model",
+           "MLP of 4 d_model", "all", "two layers", "two layers, MLPs")  # fmt: skip
 # so that learning rates, reach and reliability have starts of their own
 SEEDS = {"sizes": 0, "starts": 500, "tuning": 0}
 KEPT = ("status", "epochs", "accuracy_argmax", "accuracy_p95", "starts_tried", "held_by_any",
@@ -131,18 +134,17 @@ def trained(smoke: bool) -> Tables:
         if name != MLP_ALONE
         for number in range(FIRST_OF_TUNING, FIRST_OF_TUNING + (1 if smoke else TUNING))
     ]
-    tables: Tables = {}
-    tables["tuning"], costs = _rows_of("tuning", tuning, smoke)
+    tables = _rows_of("tuning", tuning, smoke)
     rates = rates_of(tables["tuning"])
+    tasks: dict[tuple[Any, ...], Task] = {}
     for what in ("sizes", "starts"):
-        tasks: dict[tuple[Any, ...], Task] = {}
         for task in _tasks(what, names, shapes, rates, epochs, 1 if smoke else None):
             # a plain layer may equal several decoders
-            of = (task.config, task.kind, task.frozen, task.number, task.sizes)
+            of = (what, task.config, task.kind, task.frozen, task.number, task.sizes)
             tasks.setdefault(of, task)
-        tables[what], more = _rows_of(what, list(tasks.values()), smoke)
-        costs = pd.concat([costs, more], ignore_index=True)
-    return {**tables, "costs": costs}
+    more = _rows_of("sizes", list(tasks.values()), smoke)
+    costs = pd.concat([tables["costs"], more["costs"]], ignore_index=True)
+    return {**tables, **more, "costs": costs}
 
 
 def _tasks(
@@ -157,6 +159,8 @@ def _tasks(
     for kind, name, shape in product(RECIPES, names, shapes):
         is_both = what == "sizes" and kind == "best" and name in WITHOUT_EMBEDDINGS
         budgets = BUDGETS if is_both else BUDGETS[:1]
+        if kind == "plain" and name not in BY_BOTH:
+            continue
         own = rates[kind].get(name, rates[kind][PLAIN_LAYER])
         ways: list[tuple[Budget | None, bool, float]] = [(None, False, own)]
         if name in FROZEN:
@@ -175,17 +179,27 @@ def asked_sizes(architecture: str, shape: str) -> tuple[int, ...]:
     return tuple(size_for(count, density) for density in DENSITIES)
 
 
-def _rows_of(what: str, tasks: Sequence[Task], smoke: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of tasks, each once, and the time that processors took."""
+def _rows_of(name: str, tasks: Sequence[Task], smoke: bool) -> Tables:
+    """Rows of tasks, each once, by what is asked, and the time that processors took."""
     with bar() as tell:
         found = rows_of(
-            f"decoders-{what}", rows_of_task, tasks, tell, in_process=smoke, cost=_cost_of
+            f"decoders-{name}", rows_of_task, tasks, tell, in_process=smoke, cost=_cost_of
         )
-    rows = pd.DataFrame([row for each in found for row in each["rows"]])
-    # a plain layer may be asked for one size beside two decoders
-    rows = rows.drop_duplicates(ROW).sort_values(ROW, ignore_index=True)
+    tables: Tables = {}
+    for what in dict.fromkeys(task.what for task in tasks):
+        rows = pd.DataFrame(
+            [
+                row
+                for task, each in zip(tasks, found, strict=True)
+                if task.what == what
+                for row in each["rows"]
+            ]
+        )
+        # a plain layer may be asked for one size beside two decoders
+        tables[what] = rows.drop_duplicates(ROW).sort_values(ROW, ignore_index=True)
     seconds = sum(each["cpu_seconds"] for each in found)
-    return rows, pd.DataFrame({"stage": [what], "tasks": [len(tasks)], "cpu_seconds": [seconds]})
+    costs = {"stage": [name], "tasks": [len(tasks)], "cpu_seconds": [seconds]}
+    return {**tables, "costs": pd.DataFrame(costs)}
 
 
 def rows_of_task(task: Task) -> dict[str, Any]:

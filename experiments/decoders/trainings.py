@@ -131,7 +131,7 @@ def trained(smoke: bool) -> Tables:
         Task("tuning", kind, name, shape, None, False, rate, number, epochs)
         for kind, rates in RATES.items()
         for name, shape, rate in product(names, shapes, rates)
-        if name != MLP_ALONE
+        if name != MLP_ALONE and (kind == "best" or name in BY_BOTH)
         for number in range(FIRST_OF_TUNING, FIRST_OF_TUNING + (1 if smoke else TUNING))
     ]
     tables = _rows_of("tuning", tuning, smoke)

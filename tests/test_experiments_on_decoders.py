@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from capacity.layer import Decoder, LayerConfig
+from capacity.layer import Decoder, DecoderConfig, LayerConfig
 from experiments.decoders import cells, comparisons, findings, findings_numbers, sizes, trainings
 
 NAMES = [name for name in cells.ARCHITECTURES if name != cells.MLP_ALONE]
@@ -48,6 +48,7 @@ def test_databases_of_a_number_are_nested_and_have_all_tokens() -> None:
 
 def test_mlps_alone_dont_see_the_subject() -> None:
     config = cells.decoder_of(cells.MLP_ALONE, next(iter(cells.SHAPES)))
+    assert isinstance(config, DecoderConfig)
     decoder = Decoder(config, cells.TOKENS, seed=0)
     first, second = decoder(torch.tensor([[0, 7], [1, 7]]))[:, -1]
     assert torch.equal(first, second)

@@ -103,7 +103,8 @@ def plain_equal(architecture: str, shape: str, budget: Budget) -> LayerConfig | 
         unlike += np.abs(np.log(ratio))
     # of two that are as like, the one that is nearer in parameters
     best = np.lexsort((error[fits], unlike[fits].round(9)))[0]
-    return LayerConfig(*(int(each[fits][best]) for each in (d, heads, qk, vo)))
+    sizes = np.stack([d, heads, qk, vo], axis=1)[fits][best]
+    return LayerConfig(int(sizes[0]), int(sizes[1]), int(sizes[2]), int(sizes[3]))
 
 
 def size_for(parameters: int, facts_per_parameter: float) -> int:

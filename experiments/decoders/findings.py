@@ -38,7 +38,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from capacity import Database, LayerConfig, Recipe, rank_interval
-from capacity.evaluator import decoded_facts, half_size, logit_tensor
+from capacity.evaluator import Threshold, decoded_facts, half_size, logit_tensor
 from capacity.layer import DecoderConfig, Starts
 from capacity.layer.run.recipe import Until
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
@@ -126,7 +126,7 @@ def run(smoke: bool) -> Tables:
     shapes = list(SHAPES)[:1] if smoke else list(SHAPES)
     count, epochs = (1, 60) if smoke else (DATABASES, 2000)
     splits = [(d, *split) for d, both in SPLITS.items() for split in both]
-    asked = [
+    asked: list[tuple[str, str, str, Any]] = [
         *(("splits", name, "", split) for name in names for split in splits),
         *(("logits", name, shape, None) for name in names for shape in shapes),
         *(
@@ -138,7 +138,9 @@ def run(smoke: bool) -> Tables:
         ),
     ]
     tasks = [
-        Task(*each, number, rates[each[1]], epochs) for each in asked for number in range(count)
+        Task(what, name, shape, option, number, rates[name], epochs)
+        for what, name, shape, option in asked
+        for number in range(count)
     ]
     with bar() as tell:
         found = rows_of("decoder_findings", rows_of_task, tasks, tell, in_process=smoke)
@@ -197,7 +199,8 @@ def _logits(task: Task) -> list[dict[str, Any]]:
         "logits_rank_from_below": estimate.unfolding_rank,
         "logits_rank_from_above": estimate.decomposition_size,
     }  # fmt: skip
-    for name, threshold in (("argmax", "argmax"), ("tau", TAU)):
+    thresholds: dict[str, Threshold] = {"argmax": "argmax", "tau": TAU}
+    for name, threshold in thresholds.items():
         decoded = decoded_facts(layer, db, threshold, nonsense=True)
         ends = (0, 0)
         if decoded is not None:

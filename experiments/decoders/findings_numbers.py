@@ -68,8 +68,11 @@ def _values(splits: pd.DataFrame) -> dict[str, Any]:
     """Ratio of the reach of a layer with more values to that of one with more queries and keys."""
     by = ["architecture", "layer_id", "database_id"]
     split = np.where(splits["d_head_vo"] > splits["d_head_qk"], "values", "queries")
-    sizes = splits.groupby([*by, split]).apply(lambda of: half_of(of)[0], include_groups=False)
-    wide = np.log(sizes).unstack().reset_index()
+    logarithms = {
+        key: np.log(half_of(runs)[0]) for key, runs in splits.groupby([*by, pd.Series(split)])
+    }
+    index = pd.MultiIndex.from_tuples(logarithms, names=[*by, "split"])
+    wide = pd.Series(list(logarithms.values()), index=index).unstack("split").reset_index()
     return {
         name: geometric(part["values"] - part["queries"], part) for name, part in _together(wide)
     }

@@ -165,8 +165,9 @@ def _tasks(
         ways: list[tuple[Budget | None, bool, float]] = [(None, False, own)]
         if name in FROZEN:
             ways.append((None, True, own))
+        of_plain = rates[kind][PLAIN_LAYER]
         if name != MLP_ALONE:
-            ways += [(budget, False, rates[kind][PLAIN_LAYER]) for budget in budgets]
+            ways.extend((budget, False, of_plain) for budget in budgets)
         for (equal, frozen, rate), number in product(ways, range(databases or DATABASES[kind])):
             task = Task(what, kind, name, shape, equal, frozen, rate, number, epochs)
             if task.config is not None:

@@ -138,11 +138,13 @@ def train(
     heads = {"d_head_qk": d_head_qk, "d_head_vo": d_head_vo}
     given: dict[str, Any] = {name: size for name, size in heads.items() if size is not None}
     config: LayerConfig | DecoderConfig = LayerConfig(d_model, n_heads, scale=scale, **given)
+    # words are checked there
+    words: Any = {"activation": activation, "norm": norm, "norm_place": norm_place,
+                  "positions": positions}  # fmt: skip
     asked = DecoderConfig(
-        d_model, n_heads, n_layers=n_layers, mlp=mlp, activation=activation, gated=gated,
-        norm=norm, norm_place=norm_place, positions=positions, bias=bias, scale=scale,
-        tie_embeddings=tie_embeddings, **given,
-    )  # type: ignore[arg-type]  # fmt: skip
+        d_model, n_heads, n_layers=n_layers, mlp=mlp, gated=gated, bias=bias, scale=scale,
+        tie_embeddings=tie_embeddings, **words, **given,
+    )  # fmt: skip
     if asked != config.as_decoder():
         config = asked
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning

@@ -38,6 +38,7 @@ PAGES = (
     "methods.md",
     "facts/README.md",
     "starts/README.md",
+    "decoders/README.md",
     "identifiability/README.md",
     "effective_attention/README.md",
     "decomposition/README.md",

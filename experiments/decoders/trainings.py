@@ -228,10 +228,7 @@ def _bisected(task: Task) -> list[dict[str, Any]]:
 
 
 def _cost_of(task: Task) -> float:
-    """Rough cost, all of the first databases before the next, so that those that are done are whole.
-
-    What has more parameters is asked for more facts.
-    """
+    """Rough cost, which grows with parameters; databases come in their order, to be whole early."""
     config = task.config
     of_layer = 0.0 if config is None else float(parameters_of(config, "total") ** 2)
     return of_layer - 1e9 * task.number

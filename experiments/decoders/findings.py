@@ -76,7 +76,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "MLP": ("W_in", "W_out", "b_in", "b_out"),
 }
 DENSITY, DENSE = 0.08, 0.12
-DATABASES, STARTS, TAU = 3, 4, 0.95
+DATABASES, STARTS, TAU = 2, 4, 0.95
 # so that starts are none of those of `decoders`
 SEED = 2000
 

@@ -34,8 +34,7 @@ from experiments.decoders.cells import (
 
 RECIPES = {"best": BEST, "plain": PLAIN}
 RATES = {"best": (0.01, 0.03, 0.1), "plain": (0.001, 0.003, 0.01)}
-DATABASES = {"best": 3, "plain": 2}
-TUNING, TUNING_STARTS, STARTS, RELIABILITY_STARTS = 2, 2, 4, 4
+DATABASES, STARTS, RELIABILITY_STARTS, TUNING, TUNING_STARTS = 2, 4, 4, 2, 2
 # facts per parameter, embeddings included
 DENSITIES = (0.08, 0.12)
 # number of the first database that learning rates are chosen on
@@ -138,7 +137,7 @@ def trained(smoke: bool) -> Tables:
     rates = rates_of(tables["tuning"])
     tasks: dict[tuple[Any, ...], Task] = {}
     for what in ("sizes", "starts"):
-        for task in _tasks(what, names, shapes, rates, epochs, 1 if smoke else None):
+        for task in _tasks(what, names, shapes, rates, epochs, 1 if smoke else DATABASES):
             # a plain layer may equal several decoders
             of = (what, task.config, task.kind, task.frozen, task.number, task.sizes)
             tasks.setdefault(of, task)
@@ -153,7 +152,7 @@ def _tasks(
     shapes: Sequence[str],
     rates: dict[str, dict[str, float]],
     epochs: int,
-    databases: int | None,
+    databases: int,
 ) -> Iterator[Task]:
     """Yield the tasks of each decoder, of those with W_Q and W_K frozen, and of plain layers."""
     for kind, name, shape in product(RECIPES, names, shapes):
@@ -168,7 +167,7 @@ def _tasks(
         of_plain = rates[kind][PLAIN_LAYER]
         if name != MLP_ALONE:
             ways.extend((budget, False, of_plain) for budget in budgets)
-        for (equal, frozen, rate), number in product(ways, range(databases or DATABASES[kind])):
+        for (equal, frozen, rate), number in product(ways, range(databases)):
             task = Task(what, kind, name, shape, equal, frozen, rate, number, epochs)
             if task.config is not None:
                 yield task

@@ -33,6 +33,7 @@ class Kind:
     """Sizes and shares of starts by one recipe, found by layer, freezing and database."""
 
     def __init__(self, kind: str, tables: Tables) -> None:
+        self.kind = kind
         sizes, starts = (tables[name][tables[name]["kind"] == kind] for name in ("sizes", "starts"))
         self.sizes = {
             key: half_of(of) for key, of in sizes.groupby(["layer_id", "frozen", "database_id"])
@@ -143,7 +144,7 @@ def _beside_plain(of: Kind, names: Sequence[str]) -> dict[str, Any]:
         **{
             budget: _ratio(of, names, partial(ratio, budget))
             for budget in BUDGETS
-            if budget == "total" or {*names} <= {*WITHOUT_EMBEDDINGS}
+            if budget == "total" or (of.kind == "best" and {*names} <= {*WITHOUT_EMBEDDINGS})
         },
         "reliability": _mean(of, names, reliability),
         "reliability_of_plain": _mean(of, names, plain_reliability),

@@ -41,7 +41,7 @@ from matplotlib.figure import Figure
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from experiments.common.drawing import REFERENCE, estimates, headline
 from experiments.common.harness import Tables, main
-from experiments.decoders.cells import PLAIN_LAYER
+from experiments.decoders.cells import MLP_ALONE, PLAIN_LAYER
 from experiments.decoders.comparisons import Kind, compared
 from experiments.decoders.trainings import RECIPES, rates_of, trained
 
@@ -98,27 +98,29 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     figure = Figure(figsize=(WIDTH, 5.2))
     panels = figure.subplots(1, 3, sharey=True)
     columns = {
-        "total": "reach, beside a plain layer\nof as many parameters",
+        "total": "reach, in the plain layer's,\nof as many parameters",
         "non-embedding": "the same, of as many\nwithout embeddings",
-        "gain": "share of starts that hold,\nless that of the plain layer",
+        "gain": "share of starts, less\nthe plain layer's",
     }
+    # from the top; the plain recipe is asked about some
+    every = found["recipes"]["best"]["architectures"]
+    names = [name for name in every if name not in (PLAIN_LAYER, MLP_ALONE)][::-1]
     for axes, (column, title) in zip(panels, columns.items(), strict=True):
         for number, (kind, of) in enumerate(found["recipes"].items()):
             told = {
                 name: each[column]
                 for name, each in of["architectures"].items()
-                if each.get(column, {}).get("mean") is not None and name != PLAIN_LAYER
+                if name in names and each.get(column, {}).get("mean") is not None
             }
-            names = [name for name in of["architectures"] if name != PLAIN_LAYER][::-1]
             places = [names.index(name) + 0.15 * (1 - 2 * number) for name in told]
             estimates(axes, places, list(told.values()), colour=COLOURS[number],
                       marker=MARKERS[number], label=kind, across=True)  # fmt: skip
-            axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), names)
         is_ratio = column != "gain"
         axes.axvline(1 if is_ratio else 0, color=REFERENCE, linewidth=0.8, linestyle=":")
         if is_ratio:
             axes.set_xscale("log", base=2)
-        axes.set_title(title)
+        axes.set_title(title, fontsize=9)
     panels[0].axvline(FACTOR, color=REFERENCE, linewidth=0.8, linestyle="--", label="H1: 1.5")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
     ratio = found["recipes"]["best"]["MLPs"]["total"]

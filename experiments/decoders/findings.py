@@ -1,6 +1,6 @@
 """Which findings about the paper's layer survive in decoders with MLPs, norms and layers.
 
-    python -m experiments.decoders.findings --run
+    python -m experiments.decoders.findings --run     (three minutes of processor time)
     python -m experiments.decoders.findings --plot
 
 By the best recipe, with the learning rates that `decoders` chose. Fixed before the run:

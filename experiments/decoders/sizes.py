@@ -1,6 +1,6 @@
 """What MLPs, norms, biases, positions and several layers change, at equal parameters.
 
-    python -m experiments.decoders.sizes --run
+    python -m experiments.decoders.sizes --run     (ten minutes of processor time)
     python -m experiments.decoders.sizes --plot
 
 A decoder reaches a database if some of several starts holds it (tau = 0.95, every fact), and its

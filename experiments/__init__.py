@@ -41,6 +41,8 @@ EXPERIMENTS = {
     "n_tokens": "experiments.claims.n_tokens",
     "noise": "experiments.claims.noise",
     "sub_tensors": "experiments.claims.sub_tensors",
+    "decoders": "experiments.decoders.sizes",
+    "decoder_findings": "experiments.decoders.findings",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

@@ -24,12 +24,11 @@ def share_held(count: int, is_held: Callable[[int], bool]) -> float:
 
 def row_without_search(run: Run) -> dict[str, Any]:
     """The row of a run, with the paper's bound as the only one of its database's rank."""
-    row, _ = trained_without_search(run)
-    return row
+    return trained_without_search(run)[0]
 
 
 def trained_without_search(run: Run) -> tuple[dict[str, Any], Any]:
-    """The row of a run and its layer, with the paper's bound as the only one of a rank.
+    """The row of a run, with the paper's bound as the only one of its database's rank; its layer.
 
     To search for others takes longer than the training.
     """

@@ -40,6 +40,7 @@ PAGES = (
     "starts/README.md",
     "held_layers/README.md",
     "claims/README.md",
+    "decoders/README.md",
     "identifiability/README.md",
     "effective_attention/README.md",
     "decomposition/README.md",

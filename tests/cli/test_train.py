@@ -10,7 +10,7 @@ import pytest
 import capacity.sweep.training.tried as tried
 from capacity.database import load
 from capacity.evaluator import fact_table
-from capacity.layer import AttentionLayer
+from capacity.layer import AttentionLayer, Decoder, DecoderConfig
 from tests.commands import run, run_json
 from tests.oracles import EXAMPLES
 
@@ -91,6 +91,42 @@ def test_starts_are_tried_until_one_holds(capsys: pytest.CaptureFixture[str]) ->
     code, _, err = run(capsys, *small, "--starts", "0")
     assert code == 2
     assert "`starts` must be an integer of at least 1; got 0" in err
+
+
+def test_flags_of_a_decoder_are_fields_of_its_configuration(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    few = ("train", FIGURE_1, "--epochs", "2", "--out", str(tmp_path))
+    flags = ("--mlp", "8", "--gated", "--norm", "rms", "--norm-place", "after")
+    run_json(capsys, *few, *flags, "--tie-embeddings")
+    config = Decoder.load(tmp_path).config
+    asked = DecoderConfig(4, 2, mlp=8, gated=True, norm="rms", norm_place="after",
+                          tie_embeddings=True)  # fmt: skip
+    assert config == asked
+    # each alone, with what it needs
+    for flag in ("--tie-embeddings", "--bias"):
+        run_json(capsys, *few, flag)
+        loaded = Decoder.load(tmp_path).config
+        assert (loaded.tie_embeddings, loaded.bias) == (
+            flag == "--tie-embeddings",
+            flag == "--bias",
+        )
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--gated",), "`gated` and `activation` must be omitted without an MLP"),
+        (("--norm-place", "after"), "`norm_place` must be omitted without a norm"),
+        (("--norm", "rms", "--norm-place", "middle"), "`norm_place` must be"),
+    ],
+)
+def test_flags_without_effect_are_refused(
+    flags: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, "train", FIGURE_1, *flags)
+    assert code == 2
+    assert said in err
 
 
 def test_an_interrupt_leaves_no_file_and_exits_with_130(

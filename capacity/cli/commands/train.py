@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,104 +46,73 @@ EXAMPLES = (
 )
 
 
+def _option(panel: str, text: str, *flags: str) -> Any:
+    """Make an option in a panel of the help."""
+    return typer.Option(*flags, help=text, rich_help_panel=panel)
+
+
+_layer, _training, _output = (partial(_option, panel) for panel in (LAYER, TRAINING, OUTPUT))
+
+
 @with_selection
 def train(
     files: Files,
-    d_model: Annotated[
-        int, typer.Option(help="Dimension of the embeddings.", rich_help_panel=LAYER)
-    ] = 4,
-    n_heads: Annotated[int, typer.Option(help="Number of heads.", rich_help_panel=LAYER)] = 2,
+    d_model: Annotated[int, _layer("Dimension of the embeddings.")] = 4,
+    n_heads: Annotated[int, _layer("Number of heads.")] = 2,
     d_head_qk: Annotated[
-        int | None,
-        typer.Option(
-            help="Inner dimension of queries and keys; d_model / n_heads if omitted.",
-            rich_help_panel=LAYER,
-        ),
+        int | None, _layer("Inner dimension of queries and keys; d_model / n_heads if omitted.")
     ] = None,
     d_head_vo: Annotated[
-        int | None,
-        typer.Option(
-            help="Inner dimension of values and outputs; d_model / n_heads if omitted.",
-            rich_help_panel=LAYER,
-        ),
+        int | None, _layer("Inner dimension of values and outputs; d_model / n_heads if omitted.")
     ] = None,
-    n_layers: Annotated[int, typer.Option(help="Number of layers.", rich_help_panel=LAYER)] = 1,
-    mlp: Annotated[
-        int,
-        typer.Option(
-            help="Number of hidden units of each layer's MLP; 0: no MLP.", rich_help_panel=LAYER
-        ),
-    ] = 0,
+    n_layers: Annotated[int, _layer("Number of layers.")] = 1,
+    mlp: Annotated[int, _layer("Number of hidden units of each layer's MLP; 0: no MLP.")] = 0,
     activation: Annotated[
-        str,
-        typer.Option(
-            help="Activation function of the MLP: gelu, relu or silu.", rich_help_panel=LAYER
-        ),
+        str, _layer("Activation function of the MLP: gelu, relu or silu.")
     ] = "gelu",
-    norm: Annotated[
-        str,
-        typer.Option(
-            help="Norm before attention, before the MLP and before the unembedding: none, layer "
-            "or rms.",
-            rich_help_panel=LAYER,
-        ),
-    ] = "none",
-    positions: Annotated[
-        str,
-        typer.Option(help="Positions: none, learned or rotary.", rich_help_panel=LAYER),
-    ] = "none",
-    bias: Annotated[
-        bool,
-        typer.Option("--bias", help="Add biases to heads, MLPs and logits.", rich_help_panel=LAYER),
-    ] = False,
+    gated: Annotated[bool, _layer("Multiply hidden units by a linear gate.", "--gated")] = False,
+    norm: Annotated[str, _layer("Norm: none, layer or rms.")] = "none",
+    norm_place: Annotated[
+        str, _layer("Place of the norms: before attention and the MLP, or after.")
+    ] = "before",
+    positions: Annotated[str, _layer("Positions: none, learned or rotary.")] = "none",
+    bias: Annotated[bool, _layer("Add biases to heads, MLPs and logits.", "--bias")] = False,
     scale: Annotated[
-        bool,
-        typer.Option(
-            "--scale",
-            help="Divide the attention logits by sqrt(d_head_qk).",
-            rich_help_panel=LAYER,
-        ),
+        bool, _layer("Divide the attention logits by sqrt(d_head_qk).", "--scale")
+    ] = False,
+    tie_embeddings: Annotated[
+        bool, _layer("Unembed by the transpose of the embedding.", "--tie-embeddings")
     ] = False,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
-    epochs: Annotated[
-        int, typer.Option(help="Maximum number of epochs.", rich_help_panel=TRAINING)
-    ] = 2000,
-    learning_rate: Annotated[
-        float, typer.Option(help="Learning rate of Adam.", rich_help_panel=TRAINING)
-    ] = 1e-3,
+    epochs: Annotated[int, _training("Maximum number of epochs.")] = 2000,
+    learning_rate: Annotated[float, _training("Learning rate of Adam.")] = 1e-3,
     seed: Annotated[int, seed_option(TRAINING)] = 0,
     starts: Annotated[
         int,
-        typer.Option(
-            help="Largest number of random starts: train again from other weights until every fact "
-            "has a probability of 0.95.",
-            rich_help_panel=TRAINING,
+        _training(
+            "Largest number of random starts: train again from other weights until every fact "
+            "has a probability of 0.95."
         ),
     ] = 1,
     device: DeviceOption = "auto",
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the layer (safetensors) and its row of results to this folder.",
-            rich_help_panel=OUTPUT,
-        ),
+        _output("Write the layer (safetensors) and its row of results to this folder."),
     ] = None,
     curve: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the loss by epoch to this file: a figure (.png, .svg, .pdf) or a table "
-            "(.csv, .parquet).",
-            rich_help_panel=OUTPUT,
+        _output(
+            "Write the loss by epoch to this file: a figure (.png, .svg, .pdf) or a table "
+            "(.csv, .parquet)."
         ),
     ] = None,
     facts: Annotated[
         Path | None,
-        typer.Option(
-            help="Write a table of the facts to this file (.csv, .parquet): the probability of "
-            "each object, and the object that the layer predicts.",
-            rich_help_panel=OUTPUT,
+        _output(
+            "Write a table of the facts to this file (.csv, .parquet): the probability of "
+            "each object, and the object that the layer predicts."
         ),
     ] = None,
     as_json: Json = False,
@@ -152,12 +123,11 @@ def train(
     d_model + n_heads * d_head_vo as large as the paper's count that `capacity rank` prints. With
     few heads training often fails from one start and succeeds from another.
 
-    Without further options the layer is the paper's. With several layers, an MLP, a norm, positions
-    or biases it is a decoder.
+    Without further options the layer is the paper's. With several layers, an MLP, a norm,
+    positions, biases or tied embeddings it is a decoder.
     """
     require_packages("Training", LAYERS, "layers")
-    from capacity.evaluator.accuracy import TAUS, fact_table
-    from capacity.evaluator.columns import accuracy_column
+    from capacity.evaluator.accuracy import fact_table
     from capacity.layer.decoder.config import DecoderConfig
     from capacity.layer.engines.registry import Compute, resolve_device
     from capacity.layer.model.config import LayerConfig
@@ -170,9 +140,13 @@ def train(
     heads = {"d_head_qk": d_head_qk, "d_head_vo": d_head_vo}
     given: dict[str, Any] = {name: size for name, size in heads.items() if size is not None}
     config: LayerConfig | DecoderConfig = LayerConfig(d_model, n_heads, scale=scale, **given)
-    of_decoders = {"n_layers": n_layers, "mlp": mlp, "activation": activation, "norm": norm,
-                   "positions": positions, "bias": bias}  # fmt: skip
-    asked = DecoderConfig(d_model, n_heads, scale=scale, **given, **of_decoders)  # type: ignore[arg-type]
+    # words are checked there
+    words: Any = {"activation": activation, "norm": norm, "norm_place": norm_place,
+                  "positions": positions}  # fmt: skip
+    asked = DecoderConfig(
+        d_model, n_heads, n_layers=n_layers, mlp=mlp, gated=gated, bias=bias, scale=scale,
+        tie_embeddings=tie_embeddings, **words, **given,
+    )  # fmt: skip
     if asked != config.as_decoder():
         config = asked
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
@@ -222,19 +196,28 @@ def train(
         print_json([row if told is None else {**row, "selection": told}])
         return
     print(visible(f"{db.source.name if db.source else 'facts'}: {db!r}"))
-    print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
-          f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
-    print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")
-    if starts > 1:
-        held = "the last" if row["held_by_any"] else "none"
-        print(f"  starts         {row['starts_tried']} of {starts} tried, {held} holds all facts "
-              f"at 0.95; these are the results of start {row['start'] + 1}")  # fmt: skip
-    for tau in ("argmax", 0.5, *TAUS):
-        title = tau if isinstance(tau, str) else f"p {'> ' if tau == 0.5 else '>='} {tau:.2f}"
-        print(f"  {title:<14} {row[accuracy_column(tau)]:.3f}")
+    for line in _summary(config.name, row):
+        print(f"  {line}")
     for written in (out, curve, facts):
         if written is not None:
             print(visible(f"  written to     {written}"))
+
+
+def _summary(layer: str, row: dict[str, Any]) -> Iterator[str]:
+    """Yield lines about the layer, its training and its accuracies."""
+    from capacity.evaluator.accuracy import TAUS
+    from capacity.evaluator.columns import accuracy_column
+
+    yield (f"layer          {layer}, {row['n_parameters']} parameters and "
+           f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
+    yield f"training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}"
+    if row["starts"] > 1:
+        held = "the last" if row["held_by_any"] else "none"
+        yield (f"starts         {row['starts_tried']} of {row['starts']} tried, {held} holds all "
+               f"facts at 0.95; these are the results of start {row['start'] + 1}")  # fmt: skip
+    for tau in ("argmax", 0.5, *TAUS):
+        title = tau if isinstance(tau, str) else f"p {'> ' if tau == 0.5 else '>='} {tau:.2f}"
+        yield f"{title:<14} {row[accuracy_column(tau)]:.3f}"
 
 
 def _stem(files: list[Path]) -> str:

@@ -37,4 +37,5 @@ EXPERIMENTS = {
     "optimal": "experiments.optimal.run",
     "dimension_least": "experiments.dimension.least",
     "dimension_held_out": "experiments.dimension.held_out",
+    "smollm2": "experiments.knows.smollm2",
 }

@@ -186,6 +186,8 @@ CHOSEN: dict[str, tuple[str, ...]] = {
         "has 20 pairs", "mean accuracy of 0.95", "memorise at 0.99", "memorises at 0.99",
         "probability of 0.95", "a decay of 0.1", "d_model 4 to 6",
     ),
+    "knows/README.md": ("SmolLM2-135M-Instruct", "log2 of", "log10 of", "H10,", "T1,", "T2,", "T3,",
+                        "T4,"),
     "identifiability/README.md": (),
     "effective_attention/README.md": (),
     "decomposition/README.md": (),

@@ -47,6 +47,7 @@ PAGES = (
     "size/README.md",
     "bits/README.md",
     "completion/README.md",
+    "knows/README.md",
 )
 
 

@@ -75,7 +75,7 @@ LAYERS = (0, 1, 2, 3, 5, 8, 11, 14, 17, 20, 23, 26, 29)
 HEADS, N_HEADS, N_RANDOM = 2, (1, 3), 8
 # what the tests ask for
 SMOKE = ("capital", "continent")
-DRAWS, DRAWS_OF_DIMENSION = 400, 20
+DRAWS, DRAWS_OF_DIMENSION = 200, 5
 # the model, its tokenizer, facts, and their first templates
 Asked: TypeAlias = tuple[Any, Any, Database, dict[str, str]]
 # what is done, store, predicates, number of subjects, whether it is for the tests

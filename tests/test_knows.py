@@ -126,7 +126,7 @@ def _small(n_people: int) -> tuple[Any, Any, sentences.Lesson]:
 
 
 def test_a_model_that_knows_nothing_stores_no_bits() -> None:
-    model, tokenizer, lesson = _small(1)
+    model, tokenizer, lesson = _small(3)
     with torch.no_grad():
         model.get_input_embeddings().weight.zero_()
     asked = Questions(model, tokenizer, lesson)

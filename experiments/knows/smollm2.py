@@ -213,7 +213,10 @@ def _silent(*_: object) -> None:
 
 def random_parts(table: pd.DataFrame, draws: int, draws_of_dimension: int) -> pd.DataFrame:
     """What is known beside random parts of what was asked, without predicates of many answers."""
-    cheap: tuple[Measure, ...] = ("bound", "rank", "description_length")
+    drawn: tuple[tuple[tuple[Measure, ...], int], ...] = (
+        (("bound", "rank", "description_length"), draws),
+        (("dimension",), draws_of_dimension),
+    )
     found: list[pd.DataFrame] = []
     functional = table[~table["predicate"].isin(MULTIPLE)]
     for store, of in functional.groupby("store", sort=False):
@@ -224,7 +227,7 @@ def random_parts(table: pd.DataFrame, draws: int, draws_of_dimension: int) -> pd
                     index=False, name=None))
                 for rows in (facts, facts[facts["known"]])
             )  # fmt: skip
-            for measures, n in ((cheap, draws), (("dimension",), draws_of_dimension)):
+            for measures, n in drawn:
                 beside = beside_random_parts(
                     known, every, draws=n, seed=SEED, measures=measures, progress=_silent
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -175,7 +175,7 @@ def _where(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _kept(row: dict[str, Any]) -> dict[str, Any]:
+def _kept(row: Mapping[Any, Any]) -> dict[str, Any]:
     """What is kept, with its interval."""
     return {"mean": row["kept"], "interval": [row["low"], row["high"]], "n": row["n_facts"]}
 

@@ -94,8 +94,8 @@ def rows_of_task(task: Task) -> dict[str, Any]:
         "n_parameters": model.num_parameters(),
     }  # fmt: skip
     asked = Questions(model, tokenizer, taught)
-    course: list[dict[str, Any]] = []
-    answers: list[dict[str, Any]] = []
+    course: list[dict[Any, Any]] = []
+    answers: list[dict[Any, Any]] = []
 
     def measure(step: int) -> None:
         rows = asked.answers()

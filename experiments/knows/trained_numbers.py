@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ CELL = ["size", "people", "start"]
 def numbers(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
     """What each decoder knows, stores and has it from, and the verdicts."""
     cells: dict[str, Any] = {}
-    for key, answers in tables["answers"].groupby(CELL, sort=False):
+    for of_cell, answers in tables["answers"].groupby(CELL, sort=False):
+        key: Any = of_cell
         own = {name: _of(table, key) for name, table in tables.items()}
         cells["{}, {} people, start {}".format(*key)] = {
             "people": int(key[1]),
@@ -55,7 +56,7 @@ def _of_store(store: str, answers: pd.DataFrame, own: dict[str, pd.DataFrame]) -
     }
 
 
-def _step(row: dict[str, Any]) -> dict[str, Any]:
+def _step(row: Mapping[Any, Any]) -> dict[str, Any]:
     """What is known after some steps, and its size."""
     length, random = row.get("description_length"), row.get("random_description_length")
     return {
@@ -97,7 +98,7 @@ def _mean(values: pd.Series[Any], groups: pd.Series[Any]) -> dict[str, Any]:
     return {"mean": values.mean(), "interval": mean_interval(values, groups), "n": len(values)}
 
 
-def _bits(row: dict[str, Any]) -> dict[str, Any]:
+def _bits(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Bits per parameter, and the share of the content."""
     return {
         "content": row["content"] / row["n_parameters"],

@@ -51,4 +51,6 @@ EXPERIMENTS = {
     "optimal": "experiments.optimal.run",
     "dimension_least": "experiments.dimension.least",
     "dimension_held_out": "experiments.dimension.held_out",
+    "smollm2": "experiments.knows.smollm2",
+    "trained": "experiments.knows.trained",
 }

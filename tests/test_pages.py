@@ -155,7 +155,7 @@ def test_the_first_page_is_one_screen() -> None:
         assert 0 < len(rows) <= 6
         assert all("](" in row for row in rows)
     assert len(text.splitlines()) <= 45
-    assert text.count("![") == 1
+    assert text.count("![") == 2
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -187,6 +187,9 @@ CHOSEN: dict[str, tuple[str, ...]] = {
         "probability of 0.95", "a decay of 0.1", "d_model 4 to 6", "at most 200 triples",
         "have 1.8 triples for each unit", "That 1.8 is a property",
     ),
+    "README.md": ("SmolLM2-135M",),
+    "knows/README.md": ("SmolLM2-135M-Instruct", "log2 of", "log10 of", "H10,", "T1,", "T2,", "T3,",
+                        "T4,"),
     "identifiability/README.md": (),
     "effective_attention/README.md": (),
     "decomposition/README.md": (),

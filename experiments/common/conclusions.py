@@ -12,6 +12,7 @@ import pandas as pd
 import statsmodels.formula.api as smf
 from numpy.typing import ArrayLike
 from scipy import stats
+from statsmodels.genmod.families import Binomial
 from statsmodels.stats.multitest import multipletests
 
 from capacity.errors import InvalidArgumentError
@@ -73,14 +74,21 @@ def verdict(holds: bool) -> str:
 
 
 def slopes_of(
-    table: pd.DataFrame, formula: str, names: Iterable[str], *, clusters: Sequence[str] = CLUSTERS
+    table: pd.DataFrame,
+    formula: str,
+    names: Iterable[str],
+    *,
+    clusters: Sequence[str] = CLUSTERS,
+    logistic: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Slopes of terms by least squares, with errors clustered by one or two columns.
+    """Slopes of terms by least squares, or in log-odds, with errors clustered by columns.
+
+    There are one or two such columns.
 
     Two ways as Cameron, Gelbach and Miller (2011); quantiles are Student's, of one degree of
     freedom less than the smaller number of clusters.
     """
-    model = smf.ols(formula, table)
+    model = smf.glm(formula, table, family=Binomial()) if logistic else smf.ols(formula, table)
     groups = np.column_stack([pd.factorize(table[name])[0] for name in clusters])
     with warnings.catch_warnings():
         # terms that are held fixed may have no variance, or be collinear; those asked for don't

@@ -50,6 +50,7 @@ PAGES = (
     "size/README.md",
     "bits/README.md",
     "completion/README.md",
+    "knows/README.md",
 )
 
 

@@ -1,4 +1,4 @@
-"""Values by tensors, which are held weakly and told apart by identity.
+"""Values by tensors, which are held weakly and compared by identity.
 
 `torch.utils.weak.WeakIdKeyDictionary` does the same and makes an object for each look-up, which
 takes some eight times as long: there are thousands in a run of a model.

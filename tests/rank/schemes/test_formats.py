@@ -151,7 +151,7 @@ def test_a_stack_of_halves_is_read(tmp_path: Path) -> None:
         ("s.m", "{{{{1}}, {{1}}, {{1}}},\n {{{1}}, {{1}}, {{Exit[]}}}}", "line 2"),
         ("s.m", "{{{{1}}, {{1}}, {{1}}}", "truncated"),
         ("s.m", "{{{{1, 2}}, {{1}}, {{1}}}, {{{1}}, {{1}}, {{1}}}}", "same sizes"),
-        ("s.mpl", "TriadSet([Triad([Matrix(2, 2, [[1]])])])", "sizes that it says"),
+        ("s.mpl", "TriadSet([Triad([Matrix(2, 2, [[1]])])])", "sizes of its header"),
         ("s.mpl", "TriadSet([Triad([Matrix(1, 1, [[system(1)]])])])", "system"),
         ("s.npy", "no array", "array of numbers"),
         ("s.npz", "no archive", "archive"),

@@ -1,7 +1,7 @@
 """Values by tensors, which are held weakly and compared by identity.
 
 `torch.utils.weak.WeakIdKeyDictionary` does the same and makes an object for each look-up, which
-takes some eight times as long: there are thousands in a run of a model.
+takes ten times as long: there are thousands in a run of a model.
 """
 
 from __future__ import annotations

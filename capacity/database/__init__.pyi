@@ -9,7 +9,7 @@ from .codes.lengths import DescriptionLength as DescriptionLength
 from .codes.lengths import PredicateCode as PredicateCode
 from .codes.lengths import description_length as description_length
 from .codes.lengths import object_entropy as object_entropy
-from .describing.rows import Sorting as Sorting
+from .describing import Sorting as Sorting
 from .facts import Database as Database
 from .given_facts import DatabaseLike as DatabaseLike
 from .given_facts import as_database as as_database

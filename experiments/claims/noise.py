@@ -49,7 +49,8 @@ from capacity.evaluator import evaluate_objects
 from capacity.layer import train, train_many, zipf_weights
 from capacity.layer.recall import pair_logits, recalled
 from capacity.progress import bar
-from experiments.claims.noise_numbers import conclusions, drawn
+from experiments.claims.noise_numbers import conclusions as numbers
+from experiments.claims.noise_numbers import drawn as plot
 from experiments.common.harness import BEST, Tables, main, rows_of
 
 TAU, DATABASES, EPOCHS = 0.95, 12, 2000
@@ -259,4 +260,4 @@ def several_objects(
 
 
 if __name__ == "__main__":
-    main("noise", run, conclusions, drawn)
+    main("noise", run, numbers, plot)

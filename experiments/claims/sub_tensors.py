@@ -186,7 +186,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         ):
             each = [of[part][str(share)]["scaled"] for share in SHARES]
             estimates(axes, SHARES, each, colour=colour, marker=marker, label=kind, line="-")
-        axes.axhline(1, color=REFERENCE, linewidth=0.8)
+        axes.axhline(1, color=REFERENCE, linewidth=0.8, label="as the whole")
         axes.set(xlabel="share in the part", title=f"of {part}")
     panels[0].set_ylabel("rank of the part over its facts,\nover that of the whole")
     panels[0].legend()

@@ -117,12 +117,18 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
                       marker=MARKERS[number], label=kind, across=True)  # fmt: skip
         axes.set_yticks(range(len(names)), names)
         is_ratio = column != "gain"
-        axes.axvline(1 if is_ratio else 0, color=REFERENCE, linewidth=0.8, linestyle=":")
+        axes.axvline(
+            1 if is_ratio else 0,
+            color=REFERENCE,
+            linewidth=0.8,
+            linestyle=":",
+            label="as the plain layer",
+        )
         if is_ratio:
             axes.set_xscale("log", base=2)
         axes.set_title(title, fontsize=9)
     panels[0].axvline(FACTOR, color=REFERENCE, linewidth=0.8, linestyle="--", label="H1: 1.5")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
     ratio = found["recipes"]["best"]["MLPs"]["total"]
     headline(
         figure,

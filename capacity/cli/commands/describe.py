@@ -24,7 +24,7 @@ from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, wit
 from capacity.cli.sources.counted import print_description
 from capacity.cli.sources.files import FilesOrEndpoint, Timeout, one_or_several
 from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of
-from capacity.database.describing.rows import Sorting
+from capacity.database.describing import Sorting
 from capacity.errors import InvalidArgumentError
 from capacity.optional import require_packages
 from capacity.progress import spinner

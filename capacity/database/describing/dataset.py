@@ -10,8 +10,9 @@ import numpy as np
 
 from capacity.checks import require_choice
 from capacity.database.choosing.hanging import schema_facts
+from capacity.database.describing import Sorting
 from capacity.database.describing.advice import Advice, advice_on
-from capacity.database.describing.rows import PredicateRow, Sorting, predicate_rows
+from capacity.database.describing.rows import PredicateRow, predicate_rows
 from capacity.database.describing.void import as_turtle
 from capacity.database.describing.writing import as_html, as_text
 from capacity.database.given_facts import require_triples

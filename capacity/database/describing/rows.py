@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,6 @@ from capacity.tensor.structure import stacked_slice_entries
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
-
-
-# columns that a table of predicates can be sorted by
-Sorting: TypeAlias = Literal["rank", "facts", "subjects", "objects", "several", "name"]
 
 
 @dataclass(frozen=True)

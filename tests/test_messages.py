@@ -18,7 +18,7 @@ _OF = {"sorted", "map", "list", "tuple", "dict"}
 WHY: dict[str, str] = {
     "checks.py: choices": "a choice is among some",
     "checks.py: names": "a class of options has some",
-    "cli/verdicts.py: map(str, value)": "options that were given alone are written",
+    "cli/results.py: map(str, value)": "options that were given alone are written",
     "cli/messages.py: possible": "each command has --help",
     "database/choosing/selection.py: each": "the method returns before, where nothing is omitted",
     "database/describing/writing.py: values": "an example of several objects has two",
@@ -49,7 +49,7 @@ WHY: dict[str, str] = {
     "rank/verifier/checker.py: several": "the requirement is that there is none",
     "rank/verifier/conversion.py: known": "the choices of a field are constants",
     "rank/verifier/kinds/__init__.py: map(shown, forms)": "it has two views, or a reserved name",
-    "rank/schemes/reading.py: ends": "a format has ends of names",
+    "rank/schemes/files.py: ends": "a format has ends of names",
     "sweep/grammar/values.py: names": "a table of a sweep has keys",
 }
 

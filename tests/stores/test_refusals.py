@@ -181,7 +181,7 @@ def test_a_table_may_have_any_name(folder: Path) -> None:
     assert (found.facts, found.multi_valued_pairs) == (2, 1)
     assert count_duckdb(path, table="other.x").facts == count_duckdb(path, table="x").facts == 1
     before = path.read_bytes()
-    assert "it must be said which table" in refusal(path, folder)
+    assert "the table that holds the facts must be named" in refusal(path, folder)
     assert "no table is called 'y'. Name it with `table`. It has main.we" in refusal(
         path, folder, table="y"
     )

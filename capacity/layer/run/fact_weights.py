@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from capacity.checks import shown
+from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError
+
+MAX_ZIPF = 10
 
 
 def zipf_weights(n_facts: int, exponent: float) -> NDArray[np.float64]:
@@ -32,12 +34,22 @@ def zipf_weights(n_facts: int, exponent: float) -> NDArray[np.float64]:
         Weights of mean 1, in the order of `Database.tuples`. Which fact is how frequent is drawn by
         seed 0, so that it is the same for every layer, start and exponent.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If `n_facts` isn't a positive integer, or the exponent isn't from 0 to `MAX_ZIPF`.
+
     Examples
     --------
     >>> weights = zipf_weights(4, 1.0)
     >>> (np.sort(weights)[::-1] / weights.max()).round(2)
     array([1.  , 0.5 , 0.33, 0.25])
     """
+    n_facts = require_integer("n_facts", n_facts)
+    if not isinstance(exponent, int | float) or not 0 <= exponent <= MAX_ZIPF:
+        raise InvalidArgumentError(
+            f"`exponent` must be a number from 0 to {MAX_ZIPF}; got {shown(exponent)}."
+        )
     ranks = np.random.default_rng(0).permutation(n_facts) + 1.0
     weights = ranks**-exponent
     return weights / weights.mean()

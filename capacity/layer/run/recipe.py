@@ -19,6 +19,7 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.recall import Threshold, check_threshold
+from capacity.layer.run.fact_weights import MAX_ZIPF
 from capacity.layer.run.history import NO_HISTORY, History
 
 Until: TypeAlias = Literal["all", "held"]
@@ -125,7 +126,6 @@ Status: TypeAlias = Literal["completed", "memorised", "diverged"]
 # engines make an array of the learning rates of all epochs
 MAX_EPOCHS = 10_000_000
 MAX_FACTS = 2**31 - 1
-MAX_ZIPF = 10
 
 
 @briefly_shown

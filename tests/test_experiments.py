@@ -15,7 +15,7 @@ from experiments.common import harness
 ROOT = Path(__file__).parents[1]
 # they take over half a minute each, and half of the time of all
 LONGEST = {"atlas", "capacity_law", "completion", "decomposition", "effective_attention",
-           "law_of_layers", "stores"}  # fmt: skip
+           "law_of_layers", "smollm2", "stores"}  # fmt: skip
 
 
 def results_of(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""What the experiments on decoders compare, and how they decide."""
+"""Architectures that the experiments on decoders compare, and the rules of their verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the experiments on language models ask, teach and conclude."""
+"""Questions, sentences and conclusions of the experiments on language models."""
 
 from __future__ import annotations
 

@@ -25,8 +25,6 @@ from .circuits import pair_answer as pair_answer
 from .columns import accuracy_column as accuracy_column
 from .columns import scale_column as scale_column
 from .columns import with_current_names as with_current_names
-from .distributions.multi_valued import ObjectsAccuracy as ObjectsAccuracy
-from .distributions.multi_valued import evaluate_objects as evaluate_objects
 from .laws.bisection import HalfSize as HalfSize
 from .laws.bisection import half_size as half_size
 from .laws.bootstrap import cluster_bootstrap as cluster_bootstrap
@@ -57,6 +55,8 @@ from .logit_terms import layer_terms as layer_terms
 from .logit_terms import logit_blocks as logit_blocks
 from .logit_terms import logit_tensor as logit_tensor
 from .logit_terms import term_accuracy as term_accuracy
+from .multi_valued import ObjectsAccuracy as ObjectsAccuracy
+from .multi_valued import evaluate_objects as evaluate_objects
 from .nonsense import NonsenseAnswers as NonsenseAnswers
 from .nonsense import nonsense_answers as nonsense_answers
 from .nonsense import nonsense_pairs as nonsense_pairs

@@ -1,4 +1,4 @@
-"""What the runs on frequent, noisy and contradictory facts show, in numbers and drawn."""
+"""Conclusions and figures of the runs on frequent, noisy and contradictory facts."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def over_few(values: ArrayLike) -> dict[str, Any]:
 
 
 def verdict(holds: bool) -> str:
-    """What a measured hypothesis is called."""
+    """Return the verdict on a measured hypothesis, from the closed list."""
     return "holds here" if holds else "not seen here"
 
 

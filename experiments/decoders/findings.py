@@ -185,7 +185,7 @@ def _split(task: Task) -> list[dict[str, Any]]:
 
 
 def _logits(task: Task) -> list[dict[str, Any]]:
-    """What the best start predicts after all pairs of a subject and a predicate."""
+    """Measure the predictions of the best start after all pairs of a subject and a predicate."""
     size = size_for(parameters_of(task.config, "total"), DENSITY)
     row, layer = task.trained(size, "held")
     db = database_of(size, task.number)
@@ -230,7 +230,7 @@ def share_of_variation(part: NDArray[np.float64], whole: NDArray[np.float64]) ->
 
 
 def _frozen(task: Task) -> list[dict[str, Any]]:
-    """What is recalled with some weights as they were drawn."""
+    """Measure the recall of a decoder some of whose weights stay as they were drawn."""
     size = size_for(parameters_of(task.config, "total"), DENSE)
     row, _ = task.trained(size, "all", GROUPS[task.option])
     kept = ("accuracy_argmax", "accuracy_p95", "held_by_any", "share_of_starts", "starts_tried")
@@ -238,7 +238,7 @@ def _frozen(task: Task) -> list[dict[str, Any]]:
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
-    """What freezing costs, by group of weights and architecture."""
+    """Draw the cost of freezing, by group of weights and architecture."""
     figure = Figure(figsize=(WIDTH, 3.6))
     axes = figure.subplots()
     groups = [group for group in GROUPS if group != "nothing"]

@@ -110,7 +110,7 @@ def _of_logits(logits: pd.DataFrame) -> dict[str, Any]:
 
 
 def costs_of_freezing(frozen: pd.DataFrame) -> dict[str, Any]:
-    """What the best start recalls less at tau, with each group frozen; reliability beside it."""
+    """Compute how much less the best start recalls with each group frozen, and the reliability."""
     index = ["architecture", "layer_id", "database_id"]
     # of no diverged start is anything recalled
     given = frozen.assign(recalled=frozen["accuracy_p95"].fillna(0.0))

@@ -1,4 +1,4 @@
-"""What MLPs, norms, biases, positions and several layers change, at equal parameters.
+"""Reach and reliability with MLPs, norms, biases, positions and layers, at equal parameters.
 
     python -m experiments.decoders.sizes --run     (ten minutes of processor time)
     python -m experiments.decoders.sizes --plot

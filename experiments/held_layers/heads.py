@@ -1,4 +1,4 @@
-"""What each head adds to each predicate, in layers that hold their database.
+"""The part of each head in each predicate, in layers that hold their database.
 
     python -m experiments.held_layers.heads --run     (a minute on one core)
     python -m experiments.held_layers.heads --plot
@@ -60,7 +60,7 @@ def run(smoke: bool) -> Tables:
 
 
 def terms_of(run: Run, layer: AttentionLayer) -> dict[str, Any]:
-    """What heads add: means over the layer's predicates, and numbers of each head."""
+    """Measure the heads: means over the layer's predicates, and numbers of each head."""
     db = run.database
     facts = db.token_triples
     terms = layer_terms(layer, facts[:, :2])
@@ -85,7 +85,7 @@ def _centred(logits: Floats) -> Floats:
 
 
 def _of_predicate(heads: Floats, embedding: Floats, objects: NDArray[Any]) -> dict[str, Any]:
-    """Of one predicate's facts; `heads` has the shape (n_heads, n_facts, n_tokens)."""
+    """Measure the facts of one predicate; `heads` has the shape (n_heads, n_facts, n_tokens)."""
     logits, mean = embedding + heads.sum(axis=0), heads.mean(axis=1, keepdims=True)
     weights = ((heads - mean) ** 2).sum(axis=(1, 2))
     alone = _recalled(embedding + heads, objects)

@@ -1,4 +1,4 @@
-"""Whether tau has to grow with rank(L), of layers of twenty widths that hold their database.
+"""tau against rank(L), for layers of twenty widths that hold their database.
 
     python -m experiments.held_layers.tau_widths --run     (five minutes on one core)
     python -m experiments.held_layers.tau_widths --plot

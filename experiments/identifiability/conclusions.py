@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from capacity.evaluator import mean_interval
-from experiments.common.conclusions import adjusted
+from experiments.common.conclusions import adjusted, over_few
 from experiments.common.harness import Tables
 from experiments.identifiability.encoders import COMBINE, papers_accuracies
 from experiments.identifiability.plots import SIZES
@@ -208,13 +208,11 @@ def _of_accuracy(table: pd.DataFrame) -> dict[str, Any]:
     adjusted(list(family.values()))
     parameters = table.groupby(["heads", "d_head_qk"])["n_parameters"].first()
     return {
-        "majority": _over_seeds(table.groupby("seed")["majority"].first()),
-        "accuracy": {
-            name: {str(d): _over_seeds(part[d]) for d in sizes} for name, part in of.items()
-        },
-        "add_less_con": {str(d): _over_seeds(difference[d]) for d in sizes},
+        "majority": over_few(table.groupby("seed")["majority"].first()),
+        "accuracy": {name: {str(d): over_few(part[d]) for d in sizes} for name, part in of.items()},
+        "add_less_con": {str(d): over_few(difference[d]) for d in sizes},
         "compared": family,
-        "largest_less_smallest_d_head_qk": {n: _over_seeds(end) for n, end in ends.items()},
+        "largest_less_smallest_d_head_qk": {n: over_few(end) for n, end in ends.items()},
         "slopes_of_the_paper": {
             name: dict(zip(rows.index, _slopes(rows[sizes]), strict=True))
             for name, rows in ((name, papers_accuracies(name)) for name in of)
@@ -236,14 +234,6 @@ def _slopes(accuracies: pd.DataFrame) -> np.ndarray:
     return np.polyfit(np.log2(accuracies.columns.to_numpy(float)), accuracies.to_numpy().T, 1)[0]
 
 
-def _over_seeds(values: np.ndarray | pd.Series) -> dict[str, Any]:
-    """Mean over seeds with Student's interval: too few of them to be drawn again."""
-    v = np.asarray(values, dtype=np.float64)
-    half = stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v))
-    return {"mean": v.mean(), "interval": [v.mean() - half, v.mean() + half]}
-
-
 def _tested(values: np.ndarray | pd.Series) -> dict[str, Any]:
     """The same, and the p-value of a mean of 0."""
-    v = np.asarray(values, dtype=np.float64)
-    return {**_over_seeds(v), "p": float(stats.ttest_1samp(v, 0)[1])}
+    return {**over_few(values), "p": float(stats.ttest_1samp(values, 0)[1])}

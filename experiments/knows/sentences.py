@@ -83,7 +83,7 @@ NAMES = (24, 24, 48)
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a model is taught.
+    """Sentences that teach a model.
 
     Attributes
     ----------

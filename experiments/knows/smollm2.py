@@ -1,4 +1,4 @@
-"""What a real language model knows of countries and elements, where, and how large that is.
+"""The facts that a real language model knows of countries and elements: where, and their size.
 
     python -m experiments.knows.smollm2 --run     (half an hour of one core)
     python -m experiments.knows.smollm2 --plot
@@ -186,7 +186,7 @@ def together(asked: Asked, _: bool) -> Tables:
 
 
 def ablation(asked: Asked, few: bool) -> Tables:
-    """What is kept without heads."""
+    """Measure which known facts are kept without heads."""
     numbers, n_random = ([1], 2) if few else (N_HEADS, N_RANDOM)
     found = ablation_test(*asked, n_heads=numbers, n_random=n_random, seed=SEED, progress=_silent)
     return {
@@ -196,7 +196,7 @@ def ablation(asked: Asked, few: bool) -> Tables:
 
 
 def mean(asked: Asked, few: bool) -> Tables:
-    """What is kept with mean attention."""
+    """Measure which known facts are kept with mean attention."""
     layers = LAYERS[:1] if few else LAYERS
     found = mean_attention(*asked, layers=layers, seed=SEED, progress=_silent)
     return {"mean": found.table.drop(columns="template")}
@@ -212,7 +212,7 @@ def _silent(*_: object) -> None:
 
 
 def random_parts(table: pd.DataFrame, draws: int, draws_of_dimension: int) -> pd.DataFrame:
-    """What is known beside random parts of what was asked, without predicates of many answers."""
+    """Compare the known facts with random parts of those asked, without multi-valued predicates."""
     drawn: tuple[tuple[tuple[Measure, ...], int], ...] = (
         (("bound", "rank", "description_length"), draws),
         (("dimension",), draws_of_dimension),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from capacity.evaluator import mean_interval
-from experiments.common.conclusions import slopes_of
+from experiments.common.conclusions import slopes_of, verdict
 
 # predicates with several objects for a subject
 MULTIPLE = ("neighbour",)
@@ -41,7 +41,7 @@ def known_of(answers: pd.DataFrame, how: str) -> pd.DataFrame:
 
 
 def numbers(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    """What is known, how large that is, what brings it, and the verdicts."""
+    """Conclude which facts are known, their size, the components that bring them, and verdicts."""
     answers = tables["answers"]
     stores = {
         str(store): {str(q): _of_predicate(part) for q, part in of.groupby("predicate", sort=False)}
@@ -131,7 +131,7 @@ def _decides(facts: pd.DataFrame) -> dict[str, Any]:
 
 
 def _where(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    """What heads and feed-forwards bring, hold, and are needed for."""
+    """Conclude which parts of the logits heads and feed-forwards bring, and which are needed."""
     known = tables["largest"][tables["largest"]["known"].astype(bool)]
     late = known["layer"] >= N_LAYERS * 2 / 3
     return {
@@ -176,7 +176,7 @@ def _where(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
 
 
 def _kept(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """What is kept, with its interval."""
+    """Return the share of facts that are kept, with its interval."""
     return {"mean": row["kept"], "interval": [row["low"], row["high"]], "n": row["n_facts"]}
 
 
@@ -221,28 +221,24 @@ def _hypotheses(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Verdicts by the rules that were fixed before the run."""
     of = found["parts"]["countries"].values()
     lengths = [each["answers"]["description_length"]["ratio"] for each in of]
-    yield "H1", _here(all(abs(ratio - 1) <= WITHIN for ratio in lengths))
+    yield "H1", verdict(all(abs(ratio - 1) <= WITHIN for ratio in lengths))
     shorter = [each["predicate"]["description_length"]["share_at_most"] for each in of]
-    yield "H2", _here(all(one <= SHORT for one in shorter))
+    yield "H2", verdict(all(one <= SHORT for one in shorter))
     yield "H3", _above(found["totals"]["countries"]["calibrated_less_plain"], 0)
     for term, name in TERMS.items():
         slope = found["decides"].get(term)
         sign = -1 if name == "H5" else 1
         ends = [np.nan] if slope is None else [sign * end for end in slope["interval"]]
-        yield name, _here(min(ends) > 0)
+        yield name, verdict(min(ends) > 0)
     largest = found["ablation"][max(found["ablation"], key=int)]["all"]
-    yield "H7", _here(largest["chosen"]["interval"][1] < largest["random"]["interval"][0])
+    yield "H7", verdict(largest["chosen"]["interval"][1] < largest["random"]["interval"][0])
     yield "H8", _above(found["late"], HALF)
     capitals = [row for row in found["held"] if row["predicate"] == "capital"]
-    yield "H9", _here(capitals[0]["held"] >= HALF * found["brings"]["capital"]["known"])
+    yield "H9", verdict(capitals[0]["held"] >= HALF * found["brings"]["capital"]["known"])
     yield "H10", _above(found["mean_attention"]["capital"]["all"], KEPT, equal=True)
 
 
 def _above(one: dict[str, Any], least: float, *, equal: bool = False) -> str:
-    """Whether the whole interval is above."""
+    """Return the verdict of an interval that must lie above a number."""
     low = one["interval"][0]
-    return _here(low >= least if equal else low > least)
-
-
-def _here(is_so: bool) -> str:
-    return "holds here" if is_so else "not seen here"
+    return verdict(low >= least if equal else low > least)

@@ -1,4 +1,4 @@
-"""What small decoders know that are trained here on facts of countries and of made-up people.
+"""Facts that small decoders know, trained here on facts of countries and of made-up people.
 
     python -m experiments.knows.trained --run     (eight minutes of one core)
     python -m experiments.knows.trained --plot
@@ -114,7 +114,7 @@ def rows_of_task(task: Task) -> dict[str, Any]:
 
 
 class Questions:
-    """What a decoder is asked.
+    """The questions for a decoder.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class Questions:
 
     @torch.no_grad()
     def _log2_probabilities(self, facts: list[tuple[str, str, str]]) -> np.ndarray[Any, Any]:
-        """Of what follows the text before the object, to the end of the sentence."""
+        """Compute log2 p of what follows the text before the object, up to the end."""
         found: list[float] = []
         for at in range(0, len(facts), BATCH):
             part = facts[at : at + BATCH]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from capacity.evaluator import mean_interval
+from experiments.common.conclusions import verdict
 from experiments.knows.smollm2_numbers import WITHIN, share
 
 LESS, LEAST = 0.1, 20
@@ -16,7 +17,7 @@ CELL = ["size", "people", "start"]
 
 
 def numbers(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    """What each decoder knows, stores and has it from, and the verdicts."""
+    """Conclude which facts each decoder knows, its bits and components, and the verdicts."""
     cells: dict[str, Any] = {}
     for of_cell, answers in tables["answers"].groupby(CELL, sort=False):
         key: Any = of_cell
@@ -57,7 +58,7 @@ def _of_store(store: str, answers: pd.DataFrame, own: dict[str, pd.DataFrame]) -
 
 
 def _step(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """What is known after some steps, and its size."""
+    """Return the number of known facts after some steps, and their size."""
     length, random = row.get("description_length"), row.get("random_description_length")
     return {
         **{name: row[name] for name in ("step", "exposures", "facts", "known", "rank_lower",
@@ -115,7 +116,7 @@ def _hypotheses(cells: dict[str, Any]) -> Iterator[tuple[str, str]]:
     small = [cell["stores"]["people"] for name, cell in chosen.items() if name.startswith("small")]
     yield (
         "T1",
-        _here(
+        verdict(
             all(of["taught_by_three"]["last_less_first"]["interval"][0] >= -LESS for of in small)
         ),
     )
@@ -124,13 +125,9 @@ def _hypotheses(cells: dict[str, Any]) -> Iterator[tuple[str, str]]:
         for cell in cells.values() for of in cell["stores"].values() for step in of["course"]
         if LEAST <= step["known"] < step["facts"]
     ]  # fmt: skip
-    yield "T2", _here(bool(ratios) and max(abs(np.array(ratios) - 1)) <= WITHIN)
+    yield "T2", verdict(bool(ratios) and max(abs(np.array(ratios) - 1)) <= WITHIN)
     for name, what in (("T3", "sums"), ("T4", "parts")):
         of_all = [of[what] for cell in chosen.values() for of in cell["stores"].values()]
         key = "both_less_better" if what == "sums" else "feed_forward_less_heads"
         lows = [-np.inf if each is None else each[key]["interval"][0] for each in of_all]
-        yield name, _here(min(lows) > 0)
-
-
-def _here(is_so: bool) -> str:
-    return "holds here" if is_so else "not seen here"
+        yield name, verdict(min(lows) > 0)

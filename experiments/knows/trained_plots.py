@@ -12,7 +12,7 @@ from experiments.common.drawing import REFERENCE, estimates, headline
 
 
 def plot(_tables: dict[str, pd.DataFrame], found: dict[str, Any]) -> dict[str, Figure]:
-    """What is known through training, and where it is."""
+    """Draw the known facts through training, and the components that bring them."""
     return {"course": _course(found["cells"]), "parts": _parts(found["cells"])}
 
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.evaluator import evaluate, evaluate_objects
-from capacity.evaluator.distributions import multi_valued
+from capacity.evaluator import evaluate, evaluate_objects, multi_valued
 from capacity.layer import AttentionLayer, LayerConfig
 from capacity.testing import databases, layers
 from tests.tiers import examples

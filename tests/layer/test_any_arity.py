@@ -32,7 +32,7 @@ from tests.tiers import examples
 
 @st.composite
 def functional(draw: st.DrawFn, *, least: int = 2) -> Database:
-    """Of arity 2 to 5, with tokens that come several times in one fact."""
+    """Databases of arity 2 to 5, with tokens that come several times in one fact."""
     arity = draw(st.integers(least, 5))
     names = st.sampled_from("abcd")
     keys = draw(st.lists(st.tuples(*[names] * (arity - 1)), min_size=1, max_size=9, unique=True))

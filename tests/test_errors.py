@@ -34,6 +34,8 @@ ALLOWED = {
         "Python asks for it: hasattr and import rest on it",
     ("capacity/cli/process.py", "KeyboardInterrupt"):
         "other signals end a command as Ctrl-C does",
+    ("capacity/transformer/activations/following/by_tensor.py", "KeyError"):
+        "Python asks for it: a mapping's methods rest on it",
     ("capacity/rank/interval.py", "KeyboardInterrupt"):
         "Ctrl-C, which a search has kept in its interval",
     ("capacity/rank/search/assembly.py", "AssertionError"):

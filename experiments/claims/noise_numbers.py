@@ -152,6 +152,7 @@ def _by_frequency(axes: Axes, found: dict[str, Any]) -> None:
             label=f"s = {exponent}", line="-",
         )  # fmt: skip
     axes.set(xlabel="fifth of the facts, frequent first", ylabel="runs that recall a fact")
+    axes.set_title("frequency", fontsize=9)
     axes.set_xticks(range(1, GROUPS + 1))
     axes.legend()
 
@@ -162,6 +163,9 @@ def _by_noise(axes: Axes, found: dict[str, Any]) -> None:
         shares = [float(share) for share in of]
         each = [one["clean"] for one in of.values()]
         estimates(axes, shares, each, colour=colour, marker=marker, label=name, line="-")
-    axes.axhline(SURVIVES, color=REFERENCE, linewidth=0.8)
+    axes.axhline(
+        SURVIVES, color=REFERENCE, linewidth=0.8, label=f"{100 * SURVIVES:.0f} %, asked by H3"
+    )
+    axes.set_title("noise", fontsize=9)
     axes.set(xlabel="noise", ylabel="clean objects with the largest logit")
     axes.legend()

@@ -161,6 +161,7 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         )  # fmt: skip
     left.set(ylabel="Spearman's rho over the tokens of a row", ylim=(-0.2, 1))
     left.set_xticks(range(len(models)), [name.replace(", ", "\n") for name in MODELS])
+    left.set_title("order of the tokens", fontsize=9)
     left.legend(title="attention")
     for number, name in enumerate(("standard", "effective", "norms")):
         for kind, (key, hollow) in enumerate({"cls": False, "sep": True}.items()):
@@ -171,6 +172,7 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
             )  # fmt: skip
     right.set(ylabel="share of the weight", ylim=(0, None))
     right.set_xticks(range(len(models)), [name.replace(", ", "\n") for name in MODELS])
+    right.set_title("weight on delimiters", fontsize=9)
     right.legend()
     headline(
         figure,

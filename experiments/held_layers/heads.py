@@ -165,6 +165,7 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     )  # fmt: skip
     left.plot(heads, heads, color="0.7", lw=0.8, label="all equally")
     left.set(xlabel="heads", ylabel="participation ratio of heads", xticks=heads)
+    left.set_title("values of a predicate", fontsize=9)
     left.legend()
     for name, what, colour, marker in (
         ("alone", "best head alone, with E", COLOURS[1], MARKERS[1]),
@@ -176,6 +177,7 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         xlabel="heads", ylabel="share of a predicate's facts recalled", ylim=(0, 1.02),
         xticks=heads,
     )  # fmt: skip
+    right.set_title("recall by some heads", fontsize=9)
     right.legend()
     headline(
         figure,

@@ -198,6 +198,7 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         estimates(left, at, of, colour=COLOURS[number], marker=MARKERS[number], label=what)
     left.set(ylabel="rank, mean over layers", ylim=(0, None))
     left.set_xticks(places, [kind.replace("_", "\n") for kind in FORMATS], fontsize=7)
+    left.set_title("ranks by format", fontsize=9)
     left.legend()
     softmax = found["softmax_over_logits"]
     for number, (name, what) in enumerate(
@@ -206,7 +207,8 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         at = [place + 0.1 * (number - 1) for place in range(len(softmax))]
         of = [each[name] for each in softmax.values()]
         estimates(right, at, of, colour=COLOURS[number], marker=MARKERS[number], label=what)
-    right.axhline(1, color="0.7", lw=0.8)
+    right.axhline(1, color="0.7", lw=0.8, label="equal")
+    right.set_title("softmax by threshold", fontsize=9)
     right.set(xlabel="threshold on singular values", ylabel="rank of softmax / of logits")
     right.set_xticks(range(len(softmax)), list(softmax))
     right.legend()

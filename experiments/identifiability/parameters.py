@@ -126,8 +126,8 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     axes.legend()
     headline(
         figure,
-        f"Add less Con {told(found['add_less_con'], 4, interval=True)}, and less Con of as many "
-        f"parameters {told(found['add_less_wide_con'], 4, interval=True)}",
+        f"Add less Con {told(found['add_less_con'], 4, interval=True)}, and less Con of as\n"
+        f"many parameters {told(found['add_less_wide_con'], 4, interval=True)}",
     )
     return {"accuracy": figure}
 

@@ -61,7 +61,7 @@ def test_what_fails_or_kills_its_workers_fails_alone(cluster: Any) -> None:
     with on_dask(cluster.scheduler_address) as execute:
         failing = list(execute(tasks.fail, {n: (n,) for n in range(4)}))
         deadly = list(execute(tasks.die, {n: (n,) for n in range(4)}))
-    for outcomes, why in ((failing, "the poison"), (deadly, "Dask gave it up")):
+    for outcomes, why in ((failing, "the poison"), (deadly, "Dask stopped it")):
         assert sorted(one.value for one in outcomes if one.error is None) == [0, 2, 3]
         (failed,) = (one for one in outcomes if one.error is not None)
         assert failed.name == 1

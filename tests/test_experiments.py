@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 
 from experiments import EXPERIMENTS
 from experiments.common import harness
+from experiments.common.spent import spending
 
 ROOT = Path(__file__).parents[1]
 # they take over half a minute each, and half of the time of all
@@ -98,3 +100,24 @@ def test_experiments_know_nothing_of_the_command_line() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
     sources = (ROOT / "experiments").rglob("*.py")
     assert not [path for path in sources if "capacity.cli" in path.read_text()]
+
+
+def busy_until_stopped(seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+    raise KeyboardInterrupt
+
+
+def test_a_run_that_was_stopped_takes_what_all_its_parts_took(tmp_path: Path) -> None:
+    kept = tmp_path / "runs" / "name.spent.json"
+    with pytest.raises(KeyboardInterrupt), spending(kept):
+        busy_until_stopped(0.1)
+    first = json.loads(kept.read_text())
+    # the clock of processes has ticks of 0.01 s
+    assert first["processor_seconds"] >= 0.08
+    with spending(kept) as took:
+        time.sleep(0.02)
+    assert took["seconds"] >= first["seconds"] + 0.02
+    assert took["processor_seconds"] >= first["processor_seconds"]
+    assert json.loads(kept.read_text()) == took

@@ -16,7 +16,7 @@ from capacity.evaluator.laws import bootstrap
 from experiments import EXPERIMENTS
 from experiments.common import pages
 from experiments.common.conclusions import rounded
-from experiments.common.harness import read_table, results_of
+from experiments.common.harness import COSTS, read_table, results_of
 from tests.oracles import ROOT
 
 HERE = ROOT / "experiments"
@@ -227,8 +227,7 @@ def concluded(name: str) -> Any:
 
 def recorded(name: str) -> Any:
     record = json.loads((results_of(name) / f"{name}.json").read_text(encoding="utf-8"))
-    del record["seconds_of_run"]
-    return record
+    return {key: value for key, value in record.items() if key not in COSTS}
 
 
 def without_intervals(found: Any) -> Any:

@@ -12,7 +12,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -33,6 +32,7 @@ from capacity.sweep.workers.pool import processes
 from experiments import EXPERIMENTS
 from experiments.common.conclusions import rounded
 from experiments.common.pages import write_pages
+from experiments.common.spent import spending
 
 ROOT = Path(__file__).parents[2]
 # unfinished sweeps wait here
@@ -47,6 +47,9 @@ DROPPED = {
 }  # fmt: skip
 # sweeps that were begun before
 RESUMED: list[Path] = []
+# of a run: seconds by the clock, and processor seconds of all processes, which other work on the
+# machine hardly changes
+COSTS = ("seconds_of_run", "processor_seconds_of_run")
 Tables = dict[str, pd.DataFrame]
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -84,15 +87,17 @@ def main(
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if options.smoke else results_of(name)
-        seconds = None
+        spent: dict[str, int | None] | None = None
         if options.run or options.smoke:
-            start = time.monotonic()
-            for key, table in run(options.smoke).items():
-                save(table, folder / f"{name}-{key}.parquet")
-            seconds = round(time.monotonic() - start)
-            if RESUMED:
-                # what was done before isn't in it
-                seconds = None
+            parts = (folder if options.smoke else RUNS) / f"{name}.spent.json"
+            is_whole = parts.exists()
+            with spending(parts) as took:
+                for key, table in run(options.smoke).items():
+                    save(table, folder / f"{name}-{key}.parquet")
+            parts.unlink()
+            # of a run that another version began, what it did before isn't known
+            known = is_whole or not RESUMED
+            spent = {f"{key}_of_run": round(took[key]) if known else None for key in took}
         tables = {
             path.stem.removeprefix(f"{name}-"): read_table(path)
             for path in sorted(folder.glob(f"{name}-*.parquet"))
@@ -100,8 +105,8 @@ def main(
         found = numbers(tables)
         record = folder / f"{name}.json"
         before = json.loads(record.read_text()) if record.exists() else {}
-        ran = before.get("seconds_of_run") if seconds is None else seconds
-        text = json.dumps(rounded({"seconds_of_run": ran, **found}), indent=1) + "\n"
+        costs = {key: before.get(key) for key in COSTS} if spent is None else spent
+        text = json.dumps(rounded({**costs, **found}), indent=1) + "\n"
         record.write_text(text)
         with figure_theme():
             for key, figure in plot(tables, found).items():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from experiments.common.harness import ROOT, results_of
+from experiments.common.harness import COSTS, ROOT, results_of
 from experiments.size.layers_numbers import SIZES
 
 FILE = ROOT / "capacity" / "evaluator" / "laws" / "held_sizes.json"
@@ -28,7 +28,7 @@ def text() -> str:
         "reliability": {
             kind: {"columns": list(SIZES), **conclusions["law"]}
             for kind, conclusions in one.items()
-            if kind != "seconds_of_run"
+            if kind not in COSTS
         },
         "reach": {"best": reach["law"]},
     }

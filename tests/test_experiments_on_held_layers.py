@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from capacity.database import random_database
+from capacity.database import Database, random_database
 from capacity.evaluator import memorises
-from capacity.layer import LayerConfig, Starts, layer_tensor, store_in_value_output
+from capacity.layer import (
+    AttentionLayer,
+    LayerConfig,
+    Recipe,
+    Starts,
+    layer_tensor,
+    store_in_value_output,
+    train,
+)
 from capacity.rank import numerical_rank_estimates
 from capacity.sweep import Run
 from experiments.common.harness import BEST, paper_plan
@@ -78,7 +86,40 @@ def test_truncation_keeps_every_fact_first_and_no_more_directions_than_it_says()
         assert np.linalg.matrix_rank(truncated.W_U.numpy()) == directions
         L = layer_tensor(truncated, db).L
         lower = numerical_rank_estimates(L, threshold=1e-9).unfolding_rank
-        assert lower <= least_rank.rank_upper(truncated, db, directions)
+        assert lower <= least_rank.rank_upper(truncated, directions, db)
+
+
+def one_object_of_each_predicate() -> Database:
+    return Database.from_triples([(f"s{i}", f"p{j}", f"o{j}") for i in range(5) for j in range(3)])
+
+
+def test_the_penalty_leaves_few_singular_values_and_every_fact_first() -> None:
+    db = one_object_of_each_predicate()
+    layer = AttentionLayer(LayerConfig(4, 2, 2, 2), db.n_tokens, seed=1)
+    train(layer, db, Recipe(**BEST, epochs=500))
+    layer = layer.double()
+    made = least_rank.penalised_layer(layer, db, 1.0, 200)
+    assert memorises(made, db, "argmax")
+    with torch.no_grad():
+        before, after = (
+            float(least_rank.spread(layer_tensor(each, db).L, 4)) for each in (layer, made)
+        )
+    # two slices of rank one distinguish three objects, and have at most sqrt(2) times their norm
+    assert after <= math.sqrt(2) * 1.05 < before
+
+
+def test_what_is_kept_is_the_least_that_puts_every_fact_first() -> None:
+    # by hand: s_v and s_v^2 distinguish objects that depend on the predicate alone
+    db = one_object_of_each_predicate()
+    layer = store_in_value_output(db, 0.99)
+    with torch.no_grad():
+        assert 1 <= least_rank.kept_rank(layer, db) <= 2
+    # every pair has an object of its own: 15 of them in a plane need several values of each slice
+    db = Database.from_triples([(f"s{i}", f"p{j}", f"o{i}{j}") for i in range(5) for j in range(3)])
+    layer = store_in_value_output(db, 0.99)
+    with torch.no_grad():
+        kept = least_rank.kept_rank(layer, db)
+        assert 2 <= kept <= least_rank.rank_upper(layer, layer.config.d_model, db)
 
 
 def test_layers_that_hold_are_measured_and_others_only_counted() -> None:

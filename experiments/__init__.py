@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "norms": "experiments.effective_attention.norms",
     "decomposition": "experiments.decomposition.run",
     "agreement": "experiments.decomposition.agreement",
+    "geometry": "experiments.decomposition.geometry",
     "database_size": "experiments.size.measures",
     "law_of_layers": "experiments.size.layers",
     "associations": "experiments.size.associations",

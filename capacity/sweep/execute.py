@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,39 +13,13 @@ from typing import Any
 
 from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.layer.engines.registry import Device, engine_named, resolve_device
+from capacity.layer.engines.registry import Device, resolve_device
 from capacity.progress import Progress
-from capacity.sweep.plan import Plan, Run
+from capacity.sweep.plan import Plan
 from capacity.sweep.storage.manifest import environment
 from capacity.sweep.workers.cluster import on_dask
+from capacity.sweep.workers.compiler import compiling
 from capacity.sweep.workers.pool import Executor, in_this_process, processes
-
-
-@contextmanager
-def compiled_ahead(run: Run) -> Iterator[None]:
-    """Compile what a run needs in a process, which ends with the context.
-
-    Workers wait for the code if it isn't there yet (`capacity.layer.engines.fused.kernels`), and
-    compile it themselves if this process fails.
-
-    Parameters
-    ----------
-    run : Run
-        One of the runs, such as the first.
-    """
-    arguments = engine_named(run.engine).ahead(run.workload)
-    if arguments is None:
-        yield
-        return
-    silent = subprocess.DEVNULL
-    with subprocess.Popen(
-        [sys.executable, *arguments], stdin=silent, stdout=silent, stderr=silent
-    ) as process:
-        try:
-            yield
-        finally:
-            process.kill()
-
 
 # what the table of a sweep imports: pyarrow looks for pandas
 _LOADED_HERE = ("capacity.sweep.driver", "capacity.sweep.storage.store", "pandas")
@@ -154,6 +126,7 @@ def run_sweep(
     early = workers > 1 and dask is None and _is_new(folder)
     with ExitStack() as stack:
         executor = _executor(workers, dask, chosen, early=early)
+        compile_for = stack.enter_context(compiling(early=early and chosen == "cpu"))
         execute = stack.enter_context(executor) if early else None
         # workers that have begun load as much meanwhile
         if not isinstance(plan, Plan):
@@ -161,7 +134,7 @@ def run_sweep(
 
             plan = read_plan(plan)
         if early and plan.runs and chosen == "cpu":
-            stack.enter_context(compiled_ahead(plan.runs[0]))
+            compile_for(plan.runs[0])
         _load(_LOADED_HERE)
         from capacity.sweep.driver import Driver
         from capacity.sweep.storage.store import Store

@@ -206,9 +206,10 @@ class Engine:
         compiling or loading kernels, and importing libraries that no other engine needs. Importing
         torch isn't part of it (`start_seconds`). Kernels kept by an earlier process cost little.
     ahead : callable
-        Returns the arguments of a process of Python, such as ``["-m", "package.module"]``, that
-        compiles and keeps what a given `Workload` needs; None if nothing has to be compiled. A
-        sweep in several processes runs it while they start. It must return at once.
+        Returns the name of a function, ``package.module:function``, and the words that it is called
+        with to compile and keep what a given `Workload` needs; None if nothing has to be compiled.
+        A sweep in several processes has a further one call it while they start
+        (`capacity.layer.engines.ahead`). It must return at once.
     priority : int, optional
         'auto' takes the engine of the highest priority among those that can train the workload,
         and never one without a priority.

@@ -29,8 +29,8 @@ from capacity.layer import (
 )
 from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.registry import engine_for
-from capacity.layer.engines.tape.ahead import main as compile_tape
 from capacity.layer.engines.tape.engine import RecordedRun
+from capacity.layer.engines.tape.execute import compile_for as compile_tape
 from capacity.layer.run.snapshots import Snapshots
 from tests.layer.decoder import plain_models
 from tests.tiers import examples

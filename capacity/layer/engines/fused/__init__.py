@@ -28,7 +28,7 @@ def _ahead(work: Workload) -> list[str] | None:
     kind, function = ("batches", "train_batches") if work.n_steps > 1 else ("full", "train_epochs")
     if is_kept(Path(__file__).with_name("epochs.py"), function):
         return None
-    return ["-m", f"{__name__}.ahead", kind, work.dtype]
+    return [f"{__name__}.kernels:compile_widest", kind, work.dtype]
 
 
 # of a run, by the kernel of its own d_model

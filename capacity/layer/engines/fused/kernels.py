@@ -118,6 +118,11 @@ def load_claimed(kernel: Kernel, *, wait: bool) -> bool:
         return is_mine
 
 
+def compile_widest(kind: str, dtype: str) -> None:
+    """Compile the widest kernel of a kind and a dtype, unless another process does."""
+    load_claimed(Kernel(kind, ROW, dtype), wait=False)
+
+
 def start_seconds(works: Iterable[Workload]) -> float:
     """Estimate the seconds that pass before the first of some trainings (`Engine.start`)."""
     needed: set[Kernel] = set()

@@ -42,7 +42,7 @@ def _start(_works: Iterable[Workload]) -> float:
 
 
 def _ahead(work: Workload) -> list[str] | None:
-    return None if _is_kept() else ["-m", f"{__name__}.ahead", work.dtype]
+    return None if _is_kept() else [f"{__name__}.execute:compile_for", work.dtype]
 
 
 TAPE = Engine(

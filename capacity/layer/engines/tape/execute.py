@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+import numba
 import numpy as np
 
 from capacity.layer.engines.simd.compile import compiled, linked
@@ -168,3 +169,11 @@ def adam(a, indices, places, rule, rate):
             store(a, first + i, m)
             store(a, second + i, v)
             store(a, values + i, fma(pace, m / (sqrt(v) + floor), value * kept))
+
+
+def compile_for(dtype: str) -> None:
+    """Compile the engine for a dtype."""
+    floats, doubles = (numba.types.Array(t, 1, "C") for t in (getattr(numba, dtype), numba.float64))
+    words, tape = (numba.types.Array(numba.int64, n, "C") for n in (1, 2))
+    train.compile((floats, words, tape, tape, words, doubles, doubles, words, doubles, doubles,
+                   numba.int64, numba.int64))  # fmt: skip

@@ -171,6 +171,7 @@ def test_a_folder_is_made_by_a_command(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_answers_about_continents_are_those_that_were_committed() -> None:
     task = ("answers", "countries", ("continent",), smollm2.ASKED, False)
     found = pd.DataFrame(smollm2.rows_of_task(task)["answers"])

@@ -1,6 +1,6 @@
 """Reach and reliability with MLPs, norms, biases, positions and layers, at equal parameters.
 
-    python -m experiments.decoders.sizes --run     (ten minutes of processor time)
+    python -m experiments.decoders.sizes --run     (half an hour of processor time)
     python -m experiments.decoders.sizes --plot
 
 A decoder reaches a database if some of several starts holds it (tau = 0.95, every fact), and its
@@ -29,7 +29,8 @@ d_model up to `MOST_D_MODEL` has so many. Fixed before the run:
 
 The plain recipe is asked about the architectures of `BY_BOTH` alone. Each *holds here*, or is *not
 seen here*. Intervals are over shapes and databases. Frozen decoders use the learning rate of
-trained ones. A pilot on other databases chose shapes and densities.
+trained ones. A pilot on other databases chose shapes and densities. A first run had two databases,
+and four more were added.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from experiments.decoders.cells import (
 
 RECIPES = {"best": BEST, "plain": PLAIN}
 RATES = {"best": (0.01, 0.03, 0.1), "plain": (0.001, 0.003, 0.01)}
-DATABASES, STARTS, RELIABILITY_STARTS, TUNING, TUNING_STARTS = 2, 4, 4, 2, 2
+DATABASES, STARTS, RELIABILITY_STARTS, TUNING, TUNING_STARTS = 6, 4, 4, 2, 2
 # facts per parameter, embeddings included
 DENSITIES = (0.08, 0.12)
 # number of the first database that learning rates are chosen on

@@ -158,7 +158,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         of = [found[kind]["f_over_h"][way] for kind in MODELS.values()]
         estimates(left, at, of, colour=COLOURS[number], marker=MARKERS[number], label=label)
     left.axhline(1, color=REFERENCE, linewidth=0.8, label="equal")
-    left.set(ylabel="|f| / |h|", yscale="log")
+    left.set(ylabel="|f| / |h|", ylim=(0, None))
     left.set_xticks(places, list(MODELS.values()))
     left.set_title("sizes", fontsize=9)
     left.legend()
@@ -170,12 +170,12 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     right.set(xlabel="layer", ylabel="mean cosine")
     right.set_title("solid: e, dashed: e - c", fontsize=9)
     right.legend()
-    english = found["MiniLM"]
+    ratios, less = found["MiniLM"]["f_over_h"], found["pretrained"]["cosine_that_c_adds"]
     headline(
         figure,
-        f"f is {told(english['f_over_h']['scaled'])} times as long as h in MiniLM, "
-        f"{told(english['f_over_h']['unscaled'])} times with the\nscales of norms undone; without "
-        f"c the cosine of its tokens falls by {told(english['cosine_that_c_adds'])}",
+        f"In MiniLM f is {told(ratios['scaled'])} times as long as h, {told(ratios['unscaled'])} "
+        f"times with the scales of norms undone;\nin rxnfp the cosine of tokens falls by "
+        f"{told(less)} without c",
     )
     return {"sizes": figure}
 

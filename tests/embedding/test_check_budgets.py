@@ -110,7 +110,9 @@ assert not found, found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["objects", "queries", "comparisons"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("objects", marks=pytest.mark.full), "queries", "comparisons"]
+)
 def test_points_and_rows_are_counted_before_they_are_looked_up(kind: Any) -> None:
     # 84 KB took 39 s and 2.67 GB
     db = random_graph(260, (30, 5, 30))

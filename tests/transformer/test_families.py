@@ -24,7 +24,7 @@ from tests.transformer.tiny_models import FAMILIES, HIDDEN, PADDING, build, inpu
 
 CASES = [(name, part) for name, family in FAMILIES.items() for part in family.parts]
 TEXTS = [name for name, family in FAMILIES.items() if family.inputs == "text"]
-DTYPES = [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)]
+DTYPES = [torch.float32, pytest.param(torch.float64, marks=[pytest.mark.slow, pytest.mark.full])]
 # norms, rotations and softmax of most families are in float32, whatever their model is in
 SLACK = 2e-6
 # biases of positions, scores of positions, and caps

@@ -1,6 +1,6 @@
 """The least rank of L among layers that hold their database, beside Proposition 2.1.
 
-    python -m experiments.held_layers.least_rank --run     (twenty minutes on one core)
+    python -m experiments.held_layers.least_rank --run     (ten minutes on one core)
     python -m experiments.held_layers.least_rank --plot
 
 Wong 2025, section 2.1, expects that Proposition 2.1 over-estimates by much the rank that a layer

@@ -38,7 +38,7 @@ GOING, MEMORISED, DIVERGED = 0, 1, 2
 ) = range(19)  # fmt: skip
 
 
-@linked
+@numba.njit(inline="always")
 def run(a, indices, R, tape):
     """Execute instructions in their order."""
     for i in range(len(tape)):
@@ -118,25 +118,31 @@ def train(a, indices, forward, backward, places, rule, rates, marks, losses, sha
     enough = math.log(rule[0]) if rule[0] > 0 else math.inf
     while mark < len(marks) and marks[mark] < start:
         mark += 1
+    tape, is_forward = forward, True
     while True:
-        run(a, indices, R, forward)
-        loss, least, known = cross_entropy(
-            a, indices, R, z, V, weights, lse, targets, masses, n_targets, chosen, n_facts
-        )
-        if not math.isfinite(loss):
-            end, epoch = DIVERGED, min(epoch + 1, len(rates))
-            break
-        if least >= enough:
-            end = MEMORISED
-            break
-        if epoch == stop:
-            break
-        if mark < len(marks) and marks[mark] == epoch:
-            losses[mark], shares[mark] = loss, known
-            mark += 1
-        run(a, indices, R, backward)
-        adam(a, indices, places, rule, rates[epoch])
-        epoch += 1
+        # in one place, so that all instructions are compiled once
+        run(a, indices, R, tape)
+        if is_forward:
+            loss, least, known = cross_entropy(
+                a, indices, R, z, V, weights, lse, targets, masses, n_targets, chosen, n_facts
+            )
+            if not math.isfinite(loss):
+                end, epoch = DIVERGED, min(epoch + 1, len(rates))
+                break
+            if least >= enough:
+                end = MEMORISED
+                break
+            if epoch == stop:
+                break
+            if mark < len(marks) and marks[mark] == epoch:
+                losses[mark], shares[mark] = loss, known
+                mark += 1
+            tape = backward
+        else:
+            adam(a, indices, places, rule, rates[epoch])
+            epoch += 1
+            tape = forward
+        is_forward = not is_forward
     flush_denormals(word)
     return end, epoch, loss, known
 

@@ -25,7 +25,7 @@ from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.decompositions import start_argument
 from capacity.rank.factors import FactorsLike
 from capacity.rank.given import FactsOrTensor, given_of
-from capacity.rank.interval import RankInterval
+from capacity.rank.interval import INTERRUPTED, RankInterval, raised, with_lower
 from capacity.rank.method import Method
 from capacity.rank.options import BUDGETS, FIELDS, Effort, Field
 from capacity.rank.reductions.subtensor import Finding
@@ -43,8 +43,6 @@ from capacity.rank.verifier.kinds.complex import ComplexDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.structure import is_complete
-
-INTERRUPTED = ("interrupted before the search was over",)
 
 
 class RankAnalysis:
@@ -165,7 +163,7 @@ class RankAnalysis:
         that don't rely on the unobserved fibers remain valid once these are known.
         """
         effective = self.__dict__.get("effective_rank")
-        return self._rank if effective is None else _raised(self._rank, effective)
+        return self._rank if effective is None else raised(self._rank, effective)
 
     @cached_property
     def _rank(self) -> RankInterval:
@@ -254,7 +252,7 @@ class RankAnalysis:
                 by = f"{one.certificates.lower.by} of modes {_written(groups)}"
                 lower = self._certificate(quantity, "lower", one.certificates.lower.arguments, by)
                 first = f"at least {lower.value:,}: by {by}"
-                found = _with_lower(found, replace(lower, groups=groups), first)
+                found = with_lower(found, replace(lower, groups=groups), first)
         return found
 
     def _search(self, ledger: Ledger) -> bool:
@@ -405,23 +403,3 @@ def effective_rank_interval(
 def _written(groups: Groups) -> str:
     """Write groups of modes, such as 0+1 2 3."""
     return " ".join("+".join(map(str, group)) for group in groups)
-
-
-def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
-    """Return the rank's interval, with the effective rank's lower end if that is larger."""
-    lower = replace(effective.certificates.lower, quantity="rank")
-    if lower.value <= rank.lower:
-        return rank
-    first = f"at least {lower.value:,}: the effective rank's lower bound, by {lower.by}"
-    return _with_lower(rank, lower, first)
-
-
-def _with_lower(found: RankInterval, lower: Certificate, first: str) -> RankInterval:
-    """Return an interval with another lower end, which a sentence explains."""
-    # the sentence about the widest component no longer holds
-    left = (f"open: [{lower.value:,}, {found.upper:,}]",)
-    still_open = left if lower.value < found.upper else ()
-    ends = (first, *found.explanation[1:2])
-    explanation = (*ends, *still_open, *INTERRUPTED * found.interrupted)
-    certificates = found.certificates._replace(lower=lower)
-    return replace(found, certificates=certificates, explanation=explanation)

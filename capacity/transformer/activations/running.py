@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
+from capacity.transformer.activations.following.head_outputs import Heads
 from capacity.transformer.activations.following.modules import (
     modules_of,
     product_of,
     require_attending,
 )
-from capacity.transformer.activations.following.recorder import Heads, Recorder
+from capacity.transformer.activations.following.recorder import Recorder
 from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.models.families import Part, body_of
 from capacity.transformer.activations.models.inputs import checked_inputs, mask_of
@@ -28,6 +29,7 @@ from capacity.transformer.activations.records.validation import (
     check_output,
     is_softmax,
     random_vector,
+    require_within,
 )
 from capacity.transformer.activations.untouched import (
     generator_of,
@@ -207,11 +209,10 @@ class Run:
         batch = next(len(x) for x in self._given.values() if isinstance(x, Tensor))
         decoder = self.plan.part in ("decoder", "cross")
         name = "decoder_attention_mask" if decoder else "attention_mask"
-        device = heads.call.v.device
-        self._mask = mask_of(self._given, name, (batch, n), self._body).to(device)
+        self._mask = mask_of(self._given, name, (batch, n), self._body).to(heads.call.v.device)
         if self.plan.part == "cross":
             of_keys = mask_of(self._given, "attention_mask", (batch, n_keys), self._body)
-            self._of_keys = of_keys.to(device)
+            self._of_keys = of_keys.to(self._mask.device)
 
     def _kind_of(self, heads: Heads) -> tuple[Tensor | None, bool, Tensor | None]:
         """Mask of the model, whether it is causal, and what it allows if that isn't everything."""
@@ -231,15 +232,3 @@ class Run:
             window = None if allowed is None or (allowed | ~every).all() else allowed & every
             self._masks[id(mask)] = mask, bool(causal), window
         return self._masks[id(mask)]
-
-
-def require_within(name: str, numbers: tuple[int, ...] | None, n: int) -> None:
-    """Refuse ascending indices of layers or heads beyond the last one.
-
-    Raises
-    ------
-    InvalidArgumentError
-        With the number of them.
-    """
-    if numbers is not None and numbers[-1] >= n:
-        raise InvalidArgumentError(f"`{name}` must be from 0 to {n - 1}; got {numbers[-1]}.")

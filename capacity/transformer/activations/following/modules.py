@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import product
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -26,6 +27,20 @@ from torch.utils.weak import TensorWeakRef
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.records.cache import Normed
+
+
+def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
+    """Let a hook run with functions of torch followed by no mode.
+
+    Where functions are followed, even an attribute of a tensor is a call.
+    """
+
+    @wraps(hook)
+    def quiet(*args: Any, **kwargs: Any) -> None:
+        with torch._C.DisableTorchFunction():
+            hook(*args, **kwargs)
+
+    return quiet
 
 
 @dataclass(eq=False)
@@ -64,6 +79,11 @@ def weights_of(root: nn.Module) -> Iterator[nn.Parameter]:
     """Parameters of a module and of those in it; one that two modules share comes twice."""
     for module in modules_of(root):
         yield from (x for x in module._parameters.values() if x is not None)
+
+
+def is_norm(module: nn.Module) -> bool:
+    """Return True for a module that is a norm by its name."""
+    return "norm" in type(module).__name__.lower()
 
 
 def is_linear(module: Any) -> bool:
@@ -290,6 +310,11 @@ class LayerCount:
     depth: int = 0
     attending: list[int] = field(default_factory=list)
     _has_attended: bool = True
+
+    @property
+    def index(self) -> int:
+        """Index of the layer that runs, or will be the first."""
+        return max(self.number, 0)
 
     def enter(self) -> None:
         """Note that a layer begins."""

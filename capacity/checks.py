@@ -127,6 +127,40 @@ def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX
     return number
 
 
+def require_seconds(name: str, value: object) -> float:
+    """Return a positive number of seconds, at most a year, as a float.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For any other value.
+
+    Examples
+    --------
+    >>> require_seconds("timeout", 5)
+    5.0
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    # threads wait no longer than this, and NaN compares with nothing
+    if not (number and 0 < value <= 366 * 86400):  # type: ignore[operator]
+        raise InvalidArgumentError(
+            f"`{name}` must be a positive number of seconds; got {shown(value)}."
+        )
+    return float(value)  # type: ignore[arg-type]
+
+
+def require_bool(name: str, value: object) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the name and the value.
+    """
+    if not isinstance(value, bool):
+        raise InvalidArgumentError(f"`{name}` must be a bool; got {shown(value)}.")
+
+
 def generator(seed: Seed) -> np.random.Generator:
     """Return the generator that a seed denotes; a generator is its own.
 

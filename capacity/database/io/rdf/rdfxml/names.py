@@ -27,6 +27,10 @@ class ForbiddenError(Exception):
     """Raised for what isn't allowed at its place."""
 
 
+class LongTermError(Exception):
+    """Raised for a term that is too long, with its length."""
+
+
 def namespaces_within(prefixes: Mapping[str, str], attributes: Sequence[str]) -> Mapping[str, str]:
     """Return the namespace of each prefix within an element of some attributes.
 

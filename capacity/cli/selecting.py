@@ -55,6 +55,19 @@ class Chosen:
         return {flags[keyword]: value for keyword, value in given if keyword not in omitted}
 
 
+def as_typed(options: Mapping[str, object]) -> list[str]:
+    """Return options as they are typed; each of several values has its flag."""
+    words: list[str] = []
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            # contexts of JSON-LD
+            value = [f"{key}={at}" for key, at in value.items()]
+        several = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        for single in several:
+            words += [f"--{name}", str(single)]
+    return words
+
+
 # broken lines that JSON lists
 _FIRST = 10
 # the whole file

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capacity.checks import Seed, integer_seed
@@ -23,63 +21,16 @@ from capacity.rank.analysis import RankAnalysis
 from capacity.rank.options import Effort
 from capacity.report.drawing.bound_marks import bound_marks
 from capacity.report.holding import holding_layer, smallest_embedding
-from capacity.report.rendering import Cell, Column, Table, cell, rendered, sentence, table
-
-# bytes of all files of a page together; a page should be sent by mail
-MOST_BYTES = 200_000
-
-
-@dataclass(frozen=True)
-class Download:
-    """A file of a page.
-
-    Attributes
-    ----------
-    name, words, command : str
-        The file's name, what it holds, and the command that makes it.
-    n_bytes : int
-        Its size.
-    address : str or None
-        The file as a ``data:`` address; None if it is too large for the page.
-    """
-
-    name: str
-    words: str
-    command: str
-    n_bytes: int
-    address: str | None
-
-
-def downloads(
-    files: Iterable[tuple[str, str, str, object]], *, most: int = MOST_BYTES
-) -> tuple[Download, ...]:
-    """Write JSON files as links, in order, as long as they fit.
-
-    Parameters
-    ----------
-    files : iterable of (str, str, str, object)
-        Name, words and command of each, and its data.
-    most : int
-        Bytes of all links together, before they are encoded.
-
-    Examples
-    --------
-    >>> small, large = downloads([("a.json", "a", "do a", [1]), ("b.json", "b", "do b", [2])],
-    ...                          most=4)
-    >>> small.address, large.address
-    ('data:application/json;base64,WzFdCg==', None)
-    """
-    found: list[Download] = []
-    left = most
-    for name, words, command, data in files:
-        raw = json.dumps(data).encode() + b"\n"
-        address = None
-        if len(raw) <= left:
-            left -= len(raw)
-            address = f"data:application/json;base64,{base64.b64encode(raw).decode()}"
-        found.append(Download(name, words, command, len(raw), address))
-    return tuple(found)
-
+from capacity.report.rendering import (
+    Cell,
+    Column,
+    Table,
+    cell,
+    downloads,
+    rendered,
+    sentence,
+    table,
+)
 
 # rows of a table, so that a page stays small; those that carry most come first
 MOST_ROWS = 500

@@ -9,7 +9,7 @@ import typer
 
 from capacity.cli.output import ANALYSIS, READING, Cited, Json, MultiOption, print_json
 from capacity.cli.results import proved_ends, verdict_in_words, whose
-from capacity.cli.schemes import check_scheme, in_words, is_scheme
+from capacity.cli.schemes import is_scheme, print_verdict
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.sources.files import FilesOrTensor, one_or_several
 from capacity.cli.sources.input import (
@@ -97,7 +97,7 @@ def verify(
     if is_scheme(certificate):
         policy = None if tensor else "keep"
         every = read_input(file, format=format, multi=policy, chosen=chosen).of
-        raise typer.Exit(code=_of_scheme(certificate, every, as_json=as_json))
+        raise typer.Exit(code=print_verdict(certificate, every, as_json=as_json))
     certificates = _read(certificate, certificate_bytes)
     for one in certificates:
         if multi is not None and one.multi != multi:
@@ -138,20 +138,6 @@ def verify(
         print_json({"proved": reason is None, **of_facts, "certificates": rows,
                     "lower": lower, "upper": upper, "reason": reason})  # fmt: skip
     raise typer.Exit(code=0 if reason is None else 1)
-
-
-def _of_scheme(path: Path, of: Database | SparseTensor, *, as_json: bool) -> int:
-    """Check a scheme, print the verdict, and return the code of the exit."""
-    row, turned = check_scheme(path, of)
-    words = in_words(row, turned=turned)
-    if as_json:
-        upper = row["value"] if row["proved"] else None
-        reason = None if row["proved"] else words
-        print_json({"proved": row["proved"], "certificates": [row],
-                    "lower": None, "upper": upper, "reason": reason})  # fmt: skip
-    else:
-        print(words)
-    return 0 if row["proved"] else 1
 
 
 def _read(path: Path, max_bytes: int | None) -> list[Certificate | Dimension]:

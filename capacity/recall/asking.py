@@ -20,8 +20,7 @@ from capacity.recall.questions import Candidates, prepared
 from capacity.recall.templates import Template, TemplatesLike
 
 if TYPE_CHECKING:
-    from capacity.recall.continuations import Answered
-    from capacity.recall.masked import PseudoLikelihood
+    from capacity.recall.answer_scores import Answered, PseudoLikelihood
     from capacity.recall.result import Recall
     from capacity.recall.sentences import Sentence
 
@@ -56,8 +55,8 @@ def recall(
 
     The score of an object is the log-likelihood of its tokens in the template's place given all the
     rest: of a causal model that of the sentence from the object's first token on, as
-    `capacity.recall.continuations` defines it; of an encoder-decoder that of what its decoder
-    writes; of a masked model a pseudo-log-likelihood (`capacity.recall.masked`). Sentences are
+    `capacity.recall.answer_scores` defines it; of an encoder-decoder that of what its decoder
+    writes; of a masked model a pseudo-log-likelihood. Sentences are
     passed to the model as they are, without a chat template.
 
     Parameters
@@ -143,9 +142,8 @@ def recall(
     for ranks of whole sentences.
     """
     with needed_by("recall"):
-        from capacity.recall.continuations import ContinuationScorer
+        from capacity.recall.answer_scores import ContinuationScorer, MaskedScorer
         from capacity.recall.kept import Kept
-        from capacity.recall.masked import MaskedScorer
         from capacity.recall.result import Recall
         from capacity.recall.sentences import Writer
         from capacity.recall.table import Asked, table_of

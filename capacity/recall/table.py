@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.recall.continuations import Answered
+from capacity.recall.answer_scores import Answered
 from capacity.recall.questions import Question
 from capacity.recall.sentences import Query, Writer
 

@@ -22,7 +22,6 @@ from capacity.database.facts import Database
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import annotation_predicates, schema_predicates
 from capacity.errors import FormatError, InvalidArgumentError, InvalidTypeError
-from capacity.recall.labels import words_of
 from capacity.safe_files import read_file
 
 # a path of a TOML file, or what one contains
@@ -234,3 +233,15 @@ def _several(name: str, value: object) -> tuple[str, ...]:
             f"Templates of {name:.60} must differ; {shown(twice)} is there twice. Remove one."
         )
     return tuple(texts)
+
+
+def words_of(name: str) -> str:
+    """Write the name of a predicate as words.
+
+    Examples
+    --------
+    >>> words_of("birthPlace"), words_of("born_in")
+    ('birth place', 'born in')
+    """
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.replace("_", " "))
+    return apart.lower() if apart != name else name

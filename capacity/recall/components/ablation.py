@@ -183,7 +183,7 @@ def ablation_test(
     how = Asking(templates, candidates, labels, language, label_predicates)
     _, groups, notes = prompts_of(model, tokenizer, db, how, caller="ablation_test")
     model = unwrapped(model)
-    given = None if heads is None else _in_order(heads, chosen_heads)
+    passed = None if heads is None else _in_order(heads, chosen_heads)
     first = _first_half(groups, rng)
     total, n_done = 1 + len(numbers) * (n_random + 1), 0
     with quietly(), asked(model), bar() as shown_bar:
@@ -195,19 +195,19 @@ def ablation_test(
             rows = [i for i, s in enumerate(prompts.subjects) if s in first]
             known = facts_right(model, prompts, batch_size)
             in_first = np.isin(prompts.prompt, rows)
-            if given is None:
+            if passed is None:
                 for head, part in _parts(model, prompts, known & in_first, batch_size):
                     parts.setdefault(head, []).append(part)
-            judged = np.flatnonzero(known & ~in_first if given is None else known)
+            judged = np.flatnonzero(known & ~in_first if passed is None else known)
             halves.append(_Half(prompts, Outputs(model, prompts, rows, batch_size), judged))
-        ranked = _ranked(parts) if given is None else given
+        ranked = _ranked(parts) if passed is None else passed
         if not any(len(half.judged) for half in halves) or not ranked:
             raise InvalidArgumentError(
                 f"The model must know facts of both halves of the subjects; {type(model).__name__} "
                 "has none in one of them. Pass more facts, or other templates."
             )
         there = halves[0].outputs.n_heads
-        _require_enough(numbers, ranked, there, is_given=given is not None)
+        _require_enough(numbers, ranked, there, is_given=passed is not None)
         random: dict[int, tuple[Any, ...]] = {}
         tables: list[pd.DataFrame] = []
         for n in numbers:
@@ -228,7 +228,7 @@ def ablation_test(
         tuple(ranked[: numbers[-1]]),
         random,
         mode,
-        tuple(sorted(first)) if given is None else (),
+        tuple(sorted(first)) if passed is None else (),
         type(model).__name__,
         notes,
     )
@@ -312,14 +312,14 @@ def _kept(
 def _summary(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     summary = []
     several = rows["predicate"].nunique() > 1
-    for (n, of), part in rows.groupby(["n_heads", "set"], sort=False):
+    for (n, which), part in rows.groupby(["n_heads", "set"], sort=False):
         groups = [("all", part)] if several else []
         for predicate, some in [*groups, *part.groupby("predicate", sort=False)]:
             means = some.groupby("at")["kept"].mean()
-            factors = some[["subject", "at"] if of == "random" else ["subject"]]
+            factors = some[["subject", "at"] if which == "random" else ["subject"]]
             low, high = mean_interval(some["kept"].astype(float), factors, seed=rng)
             summary.append({
-                "n_heads": n, "predicate": predicate, "set": of,
+                "n_heads": n, "predicate": predicate, "set": which,
                 "kept": float(some["kept"].mean()), "low": low, "high": high,
                 "least": float(means.min()), "most": float(means.max()),
                 "n_sets": len(means), "n_facts": len(some) // len(means),

@@ -255,16 +255,16 @@ def nearest(value: object, choices: Iterable[str], *, most: int = 1) -> str:
     near = difflib.get_close_matches(given, names, n=most, cutoff=0.7)
     if not near:
         small = {name.lower(): name for name in names}
-        found = difflib.get_close_matches(given.lower(), small, n=most, cutoff=0.7)
-        near = [small[one] for one in found]
+        alike = difflib.get_close_matches(given.lower(), small, n=most, cutoff=0.7)
+        near = [small[one] for one in alike]
     if not near:
         # a word of a name of several
         words = {word.lower(): name for name in reversed(names) for word in re.split(r"\W", name)}
-        found = difflib.get_close_matches(given.lower(), words, n=most, cutoff=0.7)
-        near = list(dict.fromkeys(words[one] for one in found if len(one) > 2))
+        alike = difflib.get_close_matches(given.lower(), words, n=most, cutoff=0.7)
+        near = list(dict.fromkeys(words[one] for one in alike if len(one) > 2))
     near += [name for name in names if "".join(part[:1] for part in name.split("_")) == given]
-    said = [f"`{name}`" for name in near[:most]]
-    return f" Did you mean {' or '.join(said)}?" if said else ""
+    quoted = [f"`{name}`" for name in near[:most]]
+    return f" Did you mean {' or '.join(quoted)}?" if quoted else ""
 
 
 def require_choice(

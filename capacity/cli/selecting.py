@@ -150,13 +150,13 @@ def selection_json(db: Database, chosen: Chosen) -> dict[str, Any] | None:
     given = {name: chosen.reading[name] for name in _CHOOSING if name in chosen.reading}
     if not given and not chosen.selection.options():
         return None
-    said: dict[str, Any] = {"options": {}, "of": None, "kept": None, "omitted": {}}
+    row: dict[str, Any] = {"options": {}, "of": None, "kept": None, "omitted": {}}
     if db.selected is not None:
-        said = db.selected.to_dict()
+        row = db.selected.to_dict()
     if "graph" in given and db.source is not None:
-        said["omitted"] = {"graph": db.source.in_other_graphs, **said["omitted"]}
+        row["omitted"] = {"graph": db.source.in_other_graphs, **row["omitted"]}
     if "skip_errors" in given and db.source is not None:
         skipped = [one for part in (db.source, *db.source.parts) for one in part.skipped]
-        said["omitted"] = {**said["omitted"], "skip_errors": len(skipped)}
-        said["skipped"] = [{"line": line, "reason": reason} for line, reason in skipped[:_FIRST]]
-    return {**said, "options": {**given, **said["options"]}}
+        row["omitted"] = {**row["omitted"], "skip_errors": len(skipped)}
+        row["skipped"] = [{"line": line, "reason": reason} for line, reason in skipped[:_FIRST]]
+    return {**row, "options": {**given, **row["options"]}}

@@ -179,18 +179,18 @@ class RankAnalysis:
             # a term may be part of several components
             upper = self._certificate("rank", "upper", (Decomposition(self._start),), START)
             why = (why[0], f"at most {upper.value:,}: {upper.value:,} by {START}", *why[2:])
-        found = RankInterval(CertificatePair(lower, upper), interrupted, why, self.tensor)
-        return self._with_complex_start(self._by_groupings(found))
+        interval = RankInterval(CertificatePair(lower, upper), interrupted, why, self.tensor)
+        return self._with_complex_start(self._by_groupings(interval))
 
-    def _with_complex_start(self, found: RankInterval) -> RankInterval:
+    def _with_complex_start(self, interval: RankInterval) -> RankInterval:
         """Keep a complex decomposition that was given, and take it if it bounds the rank over C."""
         if self._complex is None:
-            return found
+            return interval
         argument = self._complex
-        upper = replace(found.certificates.upper, value=argument.value, by=START,
+        upper = replace(interval.certificates.upper, value=argument.value, by=START,
                         arguments=(argument,), groups=(), field="C")  # fmt: skip
-        kept = replace(found, upper_over_complex=upper)
-        is_better = self._field == "C" and argument.value < found.upper
+        kept = replace(interval, upper_over_complex=upper)
+        is_better = self._field == "C" and argument.value < interval.upper
         return kept.over("C") if is_better else kept
 
     @cached_property
@@ -220,7 +220,7 @@ class RankAnalysis:
             self.tensor, self.bounds, rank.certificates.upper, self._budget, self._seed
         )
         interrupted = rank.interrupted or self._search(ledger)
-        found = RankInterval(
+        interval = RankInterval(
             CertificatePair(
                 self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
                 self._certificate("effective_rank", "upper", *ledger.above),
@@ -229,31 +229,32 @@ class RankAnalysis:
             explain_effective(ledger, self._entries) + INTERRUPTED * interrupted,
             self.tensor,
         )
-        return self._by_groupings(found)
+        return self._by_groupings(interval)
 
-    def _by_groupings(self, found: RankInterval) -> RankInterval:
+    def _by_groupings(self, interval: RankInterval) -> RankInterval:
         """Raise the lower end by tensors of order 3, for a tensor of higher order."""
         if self.tensor.order <= 3:
-            return found
-        quantity = found.quantity
+            return interval
+        quantity = interval.quantity
         effective = quantity == "effective_rank"
         methods = lower_methods(tuple(self._methods))
         for groups, tensor in groupings(self.tensor, effective=effective):
-            if found.closed or found.interrupted:
+            if interval.closed or interval.interrupted:
                 break
             analysis = RankAnalysis(
                 tensor, effort=self._effort, seed=self._seed, methods=methods,
                 field=self._field, border=self._border, cited=self._cited,
                 progress=self._progress,
             )  # fmt: skip
-            one = analysis.effective_rank if effective else analysis.rank
-            found = replace(found, interrupted=one.interrupted)
-            if one.lower > found.lower:
-                by = f"{one.certificates.lower.by} of modes {_written(groups)}"
-                lower = self._certificate(quantity, "lower", one.certificates.lower.arguments, by)
+            grouped = analysis.effective_rank if effective else analysis.rank
+            interval = replace(interval, interrupted=grouped.interrupted)
+            if grouped.lower > interval.lower:
+                proof = grouped.certificates.lower
+                by = f"{proof.by} of modes {_written(groups)}"
+                lower = self._certificate(quantity, "lower", proof.arguments, by)
                 first = f"at least {lower.value:,}: by {by}"
-                found = with_lower(found, replace(lower, groups=groups), first)
-        return found
+                interval = with_lower(interval, replace(lower, groups=groups), first)
+        return interval
 
     def _search(self, ledger: Ledger) -> bool:
         """Search, and return True if Ctrl-C ended the search."""

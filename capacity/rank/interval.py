@@ -272,12 +272,12 @@ def raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     return with_lower(rank, lower, first)
 
 
-def with_lower(found: RankInterval, lower: Certificate, first: str) -> RankInterval:
+def with_lower(interval: RankInterval, lower: Certificate, first: str) -> RankInterval:
     """Return an interval with another lower end, which a sentence explains."""
     # the sentence about the widest component no longer holds
-    left = (f"open: [{lower.value:,}, {found.upper:,}]",)
-    still_open = left if lower.value < found.upper else ()
-    ends = (first, *found.explanation[1:2])
-    explanation = (*ends, *still_open, *INTERRUPTED * found.interrupted)
-    certificates = found.certificates._replace(lower=lower)
-    return replace(found, certificates=certificates, explanation=explanation)
+    left = (f"open: [{lower.value:,}, {interval.upper:,}]",)
+    still_open = left if lower.value < interval.upper else ()
+    ends = (first, *interval.explanation[1:2])
+    explanation = (*ends, *still_open, *INTERRUPTED * interval.interrupted)
+    certificates = interval.certificates._replace(lower=lower)
+    return replace(interval, certificates=certificates, explanation=explanation)

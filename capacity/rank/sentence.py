@@ -82,16 +82,15 @@ def _below(lower: Certificate) -> str:
     if not said:
         return "no rank is smaller"
     parts = [(words, sum(values), len(values)) for words, values in said.items()]
-    each = _listed([
+    reasons = _listed([
         words.format(f"{n:,}") + (f" (over {among:,} parts)" if among > 1 else "")
         for words, n, among in parts
     ])  # fmt: skip
     if len(parts) == 1:
-        return each
+        return reasons
     what = "the facts" if lower.multi is not None else "the tensor"
-    return (
-        f"{' + '.join(f'{n:,}' for _, n, _ in parts)} of different parts of {what} add up: {each}"
-    )
+    total = " + ".join(f"{n:,}" for _, n, _ in parts)
+    return f"{total} of different parts of {what} add up: {reasons}"
 
 
 def _proving(argument: Argument, lower: Certificate) -> str:
@@ -143,9 +142,9 @@ def _above(upper: Certificate) -> str:
     if len(why) == 1:
         terms = "one simple tensor" if n == 1 else f"{n:,} simple tensors"
         return " ".join([terms, verb, what, *filter(None, why)])
-    each = _listed([f"{one:,} {words or 'that are written down'}" for words, one in why.items()])
+    kinds = _listed([f"{one:,} {words or 'that are written down'}" for words, one in why.items()])
     total = " + ".join(f"{one:,}" for one in why.values())
-    return f"{total} simple tensors together {verb} {what}: {each}"
+    return f"{total} simple tensors together {verb} {what}: {kinds}"
 
 
 def _listed(parts: Sequence[str]) -> str:

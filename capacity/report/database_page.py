@@ -103,7 +103,7 @@ def database_report(
     analysis = RankAnalysis(db, effort=effort, seed=start, progress=progress)
     interval = analysis.rank.uninterrupted()
     marks = bound_marks(analysis.bounds, interval)
-    found, exact = (
+    ranking, exact = (
         dimensions(db, None, task, effort=effort, seed=start, witness=False, progress=progress)
         for task in ("ranking", "exact")
     )
@@ -123,8 +123,8 @@ def database_report(
         most=most,
         band=(100 * interval.lower / most, 100 * interval.upper / most),
         saving=_saving(description),
-        layer=holding_layer(db, analysis.bounds.paper, found),
-        embedding=smallest_embedding(found),
+        layer=holding_layer(db, analysis.bounds.paper, ranking),
+        embedding=smallest_embedding(ranking),
         kinds=_kinds(description),
         components=_components(description),
         classes=_classes(description),
@@ -141,7 +141,7 @@ def database_report(
                 for row in several[:MOST_ROWS]
             ),
         ),
-        dimensions=_dimensions(db, found, exact),
+        dimensions=_dimensions(db, ranking, exact),
         files=downloads(
             [
                 ("rank.json", "Both ends of the rank, with their proofs",
@@ -149,7 +149,7 @@ def database_report(
                  [end.to_dict() for end in interval.certificates]),
                 ("dimensions.json", "The dimensions of all families, with their proofs",
                  f"capacity dimension {of_file} --no-witness --certificate dimensions.json",
-                 [dimension_to_dict(one) for one in (*found, *exact)]),
+                 [dimension_to_dict(one) for one in (*ranking, *exact)]),
             ]
         ),
     )  # fmt: skip
@@ -253,8 +253,8 @@ def _share(share: float) -> Cell:
     return cell(share, f"{100 * share:.1f} %")
 
 
-def _dimensions(db: Database, found: Sequence[Dimension], exact: Sequence[Dimension]) -> Table:
-    scores = {one.model: one for one in exact}
+def _dimensions(db: Database, ranking: Sequence[Dimension], exact: Sequence[Dimension]) -> Table:
+    scores = {dim.model: dim for dim in exact}
     return table(
         "dimensions",
         "Dimensions that families of models need, to rank and for exact scores",
@@ -267,8 +267,8 @@ def _dimensions(db: Database, found: Sequence[Dimension], exact: Sequence[Dimens
                 "number"),
          Column("exact: enough", "Proved to be enough for these scores.", "number")],
         (
-            (one.model, one.necessary, one.sufficient, sentence(reason_in_words(one, db)),
-             scores[one.model].necessary, scores[one.model].sufficient)
-            for one in found
+            (dim.model, dim.necessary, dim.sufficient, sentence(reason_in_words(dim, db)),
+             scores[dim.model].necessary, scores[dim.model].sufficient)
+            for dim in ranking
         ),
     )  # fmt: skip

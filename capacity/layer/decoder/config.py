@@ -147,16 +147,16 @@ class DecoderConfig:
         object.__setattr__(self, name, value)
 
     def _require_attention(self) -> None:
-        given, each = self.attention, self.attention_of_layers
-        is_right = isinstance(each, tuple | list) and len(each) == self.n_layers
-        if not (is_right and all(isinstance(has, bool) for has in each)):
+        given, of_layers = self.attention, self.attention_of_layers
+        is_right = isinstance(of_layers, tuple | list) and len(of_layers) == self.n_layers
+        if not (is_right and all(isinstance(has, bool) for has in of_layers)):
             raise InvalidArgumentError(
                 "`attention` must be a bool, or one for each of the n_layers = "
                 f"{self.n_layers} layers; got {shown(given)}."
             )
         # one way to write each
-        self._set("attention", each[0] if len(set(each)) == 1 else tuple(each))
-        if not (all(each) or self.mlp or self.extra):
+        self._set("attention", of_layers[0] if len(set(of_layers)) == 1 else tuple(of_layers))
+        if not (all(of_layers) or self.mlp or self.extra):
             raise InvalidArgumentError(
                 "A layer must have attention or an MLP; got attention=False and mlp=0. Pass the "
                 "number of hidden units as `mlp`."

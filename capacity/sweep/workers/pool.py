@@ -137,7 +137,7 @@ class _Team:
 
     def __init__(self, size: int, prepare: Callable[[int], object] | None) -> None:
         self.workers: list[_Worker] = []
-        self.method = _start_method()
+        self.method: Method = _start_method()
         self._size, self._prepare = size, prepare
 
     def start(self) -> None:

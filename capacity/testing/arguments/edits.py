@@ -197,16 +197,16 @@ def _change_the_modes(choose: Choices, data: Data, _spare: list[Data]) -> None:
                 argument.pop(name, None)
             argument |= {"indices": sides, "bases": bases}
             lists += [sides, bases]
-        lists += [one for name in ("columns", "terms", "fibers") for one in argument.get(name, [])]
-    lists = [one for one in lists if isinstance(one, list)]
+        lists += [x for name in ("columns", "terms", "fibers") for x in argument.get(name, [])]
+    lists = [x for x in lists if isinstance(x, list)]
     if not lists:
         data["groups"] = choose.one([[[0], [1, 2]], [[0, 1], [2]], [[0], [1], [2]], [[0, 2], [1]]])
         return
-    for one in lists if choose.chance(1, 2) else [choose.one(lists)]:
-        if one and choose.chance(1, 2):
-            del one[choose.integer(0, len(one) - 1)]
+    for indices in lists if choose.chance(1, 2) else [choose.one(lists)]:
+        if indices and choose.chance(1, 2):
+            del indices[choose.integer(0, len(indices) - 1)]
         else:
-            one.append(copy.deepcopy(choose.one(one)) if one else 0)
+            indices.append(copy.deepcopy(choose.one(indices)) if indices else 0)
 
 
 def _rearrange_a_minor(choose: Choices, data: Data, spare: list[Data]) -> None:

@@ -178,14 +178,14 @@ class Run:
         plan = self.plan
         if plan.layers is not None and index not in plan.layers:
             return
-        of = f"layer {index} of {self.source}"
+        where = f"layer {index} of {self.source}"
         if not self._mask.numel():
             self._find_masks(heads)
         keys = self._mask if self._of_keys is None else self._of_keys
         shape, known = heads.call.pattern.shape, (*self._mask.shape, keys.shape[1])
         if (shape[0], *shape[2:]) != known:
             raise InvalidArgumentError(
-                f"All layers must attend among the same tokens of the same sentences; {of} has "
+                f"All layers must attend among the same tokens of the same sentences; {where} has "
                 f"patterns of shape {tuple(shape)}, where {known} is the shape (batch, n, m) of "
                 "the others: sentences or images are split on the way. Pass the module that holds "
                 "such layers alone, or tensors to capacity.transformer.from_tensors."
@@ -196,8 +196,8 @@ class Run:
         layer = layer.without_padding(self._mask, self._of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
         product = product_of(heads.output.module, W_O, r)
-        check_heads(layer, self._mask, of, causal=causal, how=plan.check)
-        check_output(layer, heads.output.output, self._mask, of, product,
+        check_heads(layer, self._mask, where, causal=causal, how=plan.check)
+        check_output(layer, heads.output.output, self._mask, where, product,
                      hooked=self._recorder.hooked)  # fmt: skip
         if plan.heads is not None:
             require_within("heads", plan.heads, layer.v.shape[1])

@@ -63,8 +63,8 @@ def contexts_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
         If it can't be read, or is something else, such as a context itself.
     """
     content = read(path)
-    found = parse_json(content.name, content.data)
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+    files = parse_json(content.name, content.data)
+    if not isinstance(files, dict) or not all(isinstance(file, str) for file in files.values()):
         raise DatabaseFormatError(
             content.name,
             "a file of contexts must be a JSON object of IRIs and names of files",
@@ -73,7 +73,7 @@ def contexts_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
             f"its IRI: contexts={{'IRI': {content.name!r}}}.",
         )
     folder = Path(path).parent
-    return {iri: os.fspath(folder / one) for iri, one in found.items()}
+    return {iri: os.fspath(folder / file) for iri, file in files.items()}
 
 
 def check_contexts(contexts: object) -> Contexts:

@@ -19,7 +19,6 @@ from capacity.display import briefly_shown
 from capacity.layer.decoder.config import Activation
 from capacity.layer.engines.tape import execute as do
 from capacity.layer.engines.tape.pointwise import GELU, RELU, SILU
-from capacity.layer.model.forward import Weights
 
 _KINDS = {"relu": RELU, "gelu": GELU, "silu": SILU}
 # numbers in the widest vector, of float32
@@ -55,7 +54,7 @@ class Weight:
     shape: tuple[int, ...]
 
 
-def layout_of(weights: Weights) -> tuple[dict[str, Weight], int]:
+def layout_of(weights: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Weight], int]:
     """Places of all weights in one array, each from a whole vector on, and its size."""
     shapes = {name: with_heads_exchanged(name, array).shape for name, array in weights.items()}
     sizes = [padded(math.prod(shape)) for shape in shapes.values()]

@@ -166,36 +166,36 @@ def recall(
         else ContinuationScorer(model, batch_size=batch_size, cache=cache)
     )
     kept = Kept(keep, model, method)
-    found: list[Asked] = []
+    rows: list[Asked] = []
     overlaps: dict[tuple[Term, Template], str] = {}
     with quietly(), asked(model), bar() as shown:
         report = progress or shown
         try:
             for question in questions:
-                report("questions", len(found), len(questions), None)
+                report("questions", len(rows), len(questions), None)
                 before, after = question.template.around(question.subject)
                 query = writer.query(before, question.candidates, after, question.right)
-                one = question.predicate, question.template
-                if one not in overlaps:
-                    overlaps[one] = _overlap(question.candidates, query.sentences)
+                place = question.predicate, question.template
+                if place not in overlaps:
+                    overlaps[place] = _overlap(question.candidates, query.sentences)
                 answered = kept.find(query, best_only=best_only)
                 if answered is None:
                     answered = scorer.answer(query, best_only=best_only)
                     _require_numbers(answered)
                     kept.add(query, answered, best_only=best_only)
-                found.append(Asked.of(question, query, answered, writer))
-            report("questions", len(found), len(questions), None)
+                rows.append(Asked.of(question, query, answered, writer))
+            report("questions", len(rows), len(questions), None)
         finally:
             kept.save()
     notes += dict.fromkeys(note for note in overlaps.values() if note)
     return Recall(
-        table_of(facts, found, best_only=best_only),
+        table_of(facts, rows, best_only=best_only),
         facts,
         type(model).__name__,
         method,
         tuple(notes),
-        sum(len(one.scores) for one in found),
-        sum(one.n_scored for one in found),
+        sum(len(one.scores) for one in rows),
+        sum(one.n_scored for one in rows),
     )
 
 

@@ -127,6 +127,40 @@ def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX
     return number
 
 
+def require_seconds(name: str, value: object) -> float:
+    """Return a positive number of seconds, at most a year, as a float.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For any other value.
+
+    Examples
+    --------
+    >>> require_seconds("timeout", 5)
+    5.0
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    # threads wait no longer than this, and NaN compares with nothing
+    if not (number and 0 < value <= 366 * 86400):  # type: ignore[operator]
+        raise InvalidArgumentError(
+            f"`{name}` must be a positive number of seconds; got {shown(value)}."
+        )
+    return float(value)  # type: ignore[arg-type]
+
+
+def require_bool(name: str, value: object) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the name and the value.
+    """
+    if not isinstance(value, bool):
+        raise InvalidArgumentError(f"`{name}` must be a bool; got {shown(value)}.")
+
+
 def generator(seed: Seed) -> np.random.Generator:
     """Return the generator that a seed denotes; a generator is its own.
 
@@ -221,16 +255,16 @@ def nearest(value: object, choices: Iterable[str], *, most: int = 1) -> str:
     near = difflib.get_close_matches(given, names, n=most, cutoff=0.7)
     if not near:
         small = {name.lower(): name for name in names}
-        found = difflib.get_close_matches(given.lower(), small, n=most, cutoff=0.7)
-        near = [small[one] for one in found]
+        alike = difflib.get_close_matches(given.lower(), small, n=most, cutoff=0.7)
+        near = [small[one] for one in alike]
     if not near:
         # a word of a name of several
         words = {word.lower(): name for name in reversed(names) for word in re.split(r"\W", name)}
-        found = difflib.get_close_matches(given.lower(), words, n=most, cutoff=0.7)
-        near = list(dict.fromkeys(words[one] for one in found if len(one) > 2))
+        alike = difflib.get_close_matches(given.lower(), words, n=most, cutoff=0.7)
+        near = list(dict.fromkeys(words[one] for one in alike if len(one) > 2))
     near += [name for name in names if "".join(part[:1] for part in name.split("_")) == given]
-    said = [f"`{name}`" for name in near[:most]]
-    return f" Did you mean {' or '.join(said)}?" if said else ""
+    quoted = [f"`{name}`" for name in near[:most]]
+    return f" Did you mean {' or '.join(quoted)}?" if quoted else ""
 
 
 def require_choice(

@@ -59,30 +59,30 @@ _CALL = r"\b[\w.]+\((?:[^()]|\((?:[^()]|\([^()]*\))*\))+\)"
 _KEPT = re.compile(rf"({_CALL}|Did you mean [^?]*\?)")
 
 
-def _contexts(found: re.Match[str]) -> str:
+def _contexts(match: re.Match[str]) -> str:
     # a long IRI is cut, and so not always in two quotes
-    return f"--context {shlex.quote(found['iri'].strip(_QUOTES) + '=' + found['path'])}"
+    return f"--context {shlex.quote(match['iri'].strip(_QUOTES) + '=' + match['path'])}"
 
 
-def _columns(found: re.Match[str]) -> str:
+def _columns(match: re.Match[str]) -> str:
     try:
-        columns = ast.literal_eval(found["columns"])
+        columns = ast.literal_eval(match["columns"])
     except (SyntaxError, ValueError):
         # the text of a file may look like advice
-        return found[0]
+        return match[0]
     return " ".join(f"--column {shlex.quote(str(one))}" for one in columns)
 
 
-def _value(found: re.Match[str]) -> str:
-    return f"{_FLAGS[found['keyword']]} {found['value']}"
+def _value(match: re.Match[str]) -> str:
+    return f"{_FLAGS[match['keyword']]} {match['value']}"
 
 
-def _flag(found: re.Match[str]) -> str:
-    return _FLAGS[found["flag"]]
+def _flag(match: re.Match[str]) -> str:
+    return _FLAGS[match["flag"]]
 
 
-def _quoted_flag(found: re.Match[str]) -> str:
-    return f"`{_FLAGS[found['quoted']]}`"
+def _quoted_flag(match: re.Match[str]) -> str:
+    return f"`{_FLAGS[match['quoted']]}`"
 
 
 # each form of advice in a message, and what takes its place
@@ -155,31 +155,31 @@ def wrong_use(error: Any, arguments: Sequence[str], commands: Sequence[str]) -> 
         The message, with the nearest name or value where there is one.
     """
     # a long wrong value is echoed in part
-    said = re.sub(
+    message = re.sub(
         r"\S{61,}",
         lambda word: f"{word[0][:60]}...",
         " ".join(str(error.format_message()).split()),
     )
-    said = _of_value(said.replace("Value error, ", ""), arguments)
-    choices = re.search(r"'([^']*)' is not one of (.*)", said)
+    message = _of_value(message.replace("Value error, ", ""), arguments)
+    choices = re.search(r"'([^']*)' is not one of (.*)", message)
     if choices:
-        said = said.rstrip(".") + "." + nearest(choices[1], re.findall("'(.*?)'", choices[2]))
+        message = message.rstrip(".") + "." + nearest(choices[1], re.findall("'(.*?)'", choices[2]))
     # of the parser's error about an option that there isn't
     possible = getattr(error, "possibilities", None)
     if possible:
         option = str(error.option_name)[:60]
-        said = f"No such option: {option}.{_nearest_option(option, sorted(possible))}"
+        message = f"No such option: {option}.{_nearest_option(option, sorted(possible))}"
     # the parser doesn't name the command in all of its errors
     command = " ".join(["capacity", *(arg for arg in arguments[:1] if arg in commands)])
-    end = "" if said.endswith(("?", ".")) else "."
-    return f"{said}{end} See `{command} --help`."
+    end = "" if message.endswith(("?", ".")) else "."
+    return f"{message}{end} See `{command} --help`."
 
 
-def _of_value(said: str, arguments: Sequence[str]) -> str:
+def _of_value(message: str, arguments: Sequence[str]) -> str:
     """State what a number must be, and what was passed."""
-    wrong = re.fullmatch(r"Invalid value for '(--[\w-]+)': Input should be (.*?)\.?", said)
+    wrong = re.fullmatch(r"Invalid value for '(--[\w-]+)': Input should be (.*?)\.?", message)
     if wrong is None:
-        return said
+        return message
     flag, must = wrong[1], wrong[2]
     for theirs, ours in _MUST:
         must = re.sub(theirs, ours, must)
@@ -190,9 +190,9 @@ def _of_value(said: str, arguments: Sequence[str]) -> str:
 def _given(flag: str, arguments: Sequence[str]) -> str | None:
     """Return the last value of an option on the command line."""
     pairs = zip(arguments, [*arguments[1:], ""], strict=True)
-    found = [after if word == flag else word.removeprefix(f"{flag}=")
+    values = [after if word == flag else word.removeprefix(f"{flag}=")
              for word, after in pairs if word == flag or word.startswith(f"{flag}=")]  # fmt: skip
-    return found[-1] if found else None
+    return values[-1] if values else None
 
 
 def _nearest_option(given: str, possible: Sequence[str]) -> str:

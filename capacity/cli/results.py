@@ -112,7 +112,7 @@ def print_result(
     result: dict[str, Any], read: Input, bounds: Bounds, intervals: dict[str, RankInterval]
 ) -> None:
     """Print the result in a few lines: a sentence for each interval, then the numbers."""
-    from capacity.rank.interval import in_a_sentence
+    from capacity.rank.sentence import in_a_sentence
 
     for interval in intervals.values():
         print(visible(in_a_sentence(interval)))

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from capacity.cli.output import print_json
 from capacity.errors import InvalidArgumentError, StorageError
 from capacity.tensor.sparse import SparseTensor
 from capacity.visible import visible
@@ -42,8 +43,8 @@ def is_scheme(path: Path) -> bool:
     return object_ and _KEYS.search(raw) is not None
 
 
-def check_scheme(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any], bool]:
-    """Check a scheme, and return its verdict as that of a certificate, and whether C was turned.
+def print_verdict(path: Path, of: Database | SparseTensor, *, as_json: bool) -> int:
+    """Check a scheme, print the verdict, and return the code of the exit.
 
     Raises
     ------
@@ -52,6 +53,20 @@ def check_scheme(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any
     DecompositionFormatError
         If it can't be read.
     """
+    row, turned = _checked(path, of)
+    words = _in_words(row, turned=turned)
+    if as_json:
+        upper = row["value"] if row["proved"] else None
+        reason = None if row["proved"] else words
+        print_json({"proved": row["proved"], "certificates": [row],
+                    "lower": None, "upper": upper, "reason": reason})  # fmt: skip
+    else:
+        print(words)
+    return 0 if row["proved"] else 1
+
+
+def _checked(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any], bool]:
+    """Check a scheme, and return its verdict as that of a certificate, and whether C was turned."""
     from capacity.rank.decompositions import verify_decomposition
     from capacity.rank.schemes.files import read_scheme
 
@@ -74,7 +89,7 @@ def check_scheme(path: Path, of: Database | SparseTensor) -> tuple[dict[str, Any
     return row, turned
 
 
-def in_words(row: dict[str, Any], *, turned: bool) -> str:
+def _in_words(row: dict[str, Any], *, turned: bool) -> str:
     """Describe a verdict in one line."""
     verdict = "proved" if row["proved"] else f"not proved, {row['reason']}"
     read = " (the file has C transposed)" if turned else ""

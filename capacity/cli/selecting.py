@@ -55,6 +55,19 @@ class Chosen:
         return {flags[keyword]: value for keyword, value in given if keyword not in omitted}
 
 
+def as_typed(options: Mapping[str, object]) -> list[str]:
+    """Return options as they are typed; each of several values has its flag."""
+    words: list[str] = []
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            # contexts of JSON-LD
+            value = [f"{key}={at}" for key, at in value.items()]
+        several = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        for single in several:
+            words += [f"--{name}", str(single)]
+    return words
+
+
 # broken lines that JSON lists
 _FIRST = 10
 # the whole file
@@ -137,13 +150,13 @@ def selection_json(db: Database, chosen: Chosen) -> dict[str, Any] | None:
     given = {name: chosen.reading[name] for name in _CHOOSING if name in chosen.reading}
     if not given and not chosen.selection.options():
         return None
-    said: dict[str, Any] = {"options": {}, "of": None, "kept": None, "omitted": {}}
+    row: dict[str, Any] = {"options": {}, "of": None, "kept": None, "omitted": {}}
     if db.selected is not None:
-        said = db.selected.to_dict()
+        row = db.selected.to_dict()
     if "graph" in given and db.source is not None:
-        said["omitted"] = {"graph": db.source.in_other_graphs, **said["omitted"]}
+        row["omitted"] = {"graph": db.source.in_other_graphs, **row["omitted"]}
     if "skip_errors" in given and db.source is not None:
         skipped = [one for part in (db.source, *db.source.parts) for one in part.skipped]
-        said["omitted"] = {**said["omitted"], "skip_errors": len(skipped)}
-        said["skipped"] = [{"line": line, "reason": reason} for line, reason in skipped[:_FIRST]]
-    return {**said, "options": {**given, **said["options"]}}
+        row["omitted"] = {**row["omitted"], "skip_errors": len(skipped)}
+        row["skipped"] = [{"line": line, "reason": reason} for line, reason in skipped[:_FIRST]]
+    return {**row, "options": {**given, **row["options"]}}

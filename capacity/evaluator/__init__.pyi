@@ -12,9 +12,7 @@ from .assertions import Among as Among
 from .assertions import CompletionArtefacts as CompletionArtefacts
 from .assertions import completion_artefacts as completion_artefacts
 from .assertions import decoded_facts as decoded_facts
-from .attention.pair_attention import attention_of_pairs as attention_of_pairs
-from .attention.pair_attention import query_key_freedom as query_key_freedom
-from .attention.tensor_rank import attention_ranks as attention_ranks
+from .attention_rank import attention_ranks as attention_ranks
 from .bits import StoredBits as StoredBits
 from .bits import stored_bits as stored_bits
 from .certified import CertifiedRecall as CertifiedRecall
@@ -61,3 +59,5 @@ from .nonsense import NonsenseAnswers as NonsenseAnswers
 from .nonsense import nonsense_answers as nonsense_answers
 from .nonsense import nonsense_pairs as nonsense_pairs
 from .nonsense import with_unknown as with_unknown
+from .pair_attention import attention_of_pairs as attention_of_pairs
+from .pair_attention import query_key_freedom as query_key_freedom

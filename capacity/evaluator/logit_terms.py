@@ -7,7 +7,7 @@ After the sentence (k, q) a layer's logits are a sum (Wong 2025, equations (4) t
 with E = W_EU, W^h = W_VO^h and S^h = W_QK^h: the *embedding* term, and for each head a *subject*
 and a *predicate* term. A layer with norm or biases has a *constant* term as well. The analyses
 that `capacity.transformer` makes of pretrained models are made of these sums: here, which of them
-recall the facts; in `capacity.evaluator.attention.pair_attention`, whether the output determines
+recall the facts; in `capacity.evaluator.pair_attention`, whether the output determines
 the heads' attention, and how far the facts determine W_QK.
 """
 

@@ -1,4 +1,4 @@
-"""Linear algebra over F_2, compiled, on rows of bits that `capacity.exact.binary` packs."""
+"""Linear algebra over F_2, compiled, on rows of bits that `capacity.exact.words` packs."""
 
 from __future__ import annotations
 

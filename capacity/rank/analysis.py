@@ -25,7 +25,7 @@ from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.decompositions import start_argument
 from capacity.rank.factors import FactorsLike
 from capacity.rank.given import FactsOrTensor, given_of
-from capacity.rank.interval import RankInterval
+from capacity.rank.interval import INTERRUPTED, RankInterval, raised, with_lower
 from capacity.rank.method import Method
 from capacity.rank.options import BUDGETS, FIELDS, Effort, Field
 from capacity.rank.reductions.subtensor import Finding
@@ -43,8 +43,6 @@ from capacity.rank.verifier.kinds.complex import ComplexDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.structure import is_complete
-
-INTERRUPTED = ("interrupted before the search was over",)
 
 
 class RankAnalysis:
@@ -165,7 +163,7 @@ class RankAnalysis:
         that don't rely on the unobserved fibers remain valid once these are known.
         """
         effective = self.__dict__.get("effective_rank")
-        return self._rank if effective is None else _raised(self._rank, effective)
+        return self._rank if effective is None else raised(self._rank, effective)
 
     @cached_property
     def _rank(self) -> RankInterval:
@@ -181,18 +179,18 @@ class RankAnalysis:
             # a term may be part of several components
             upper = self._certificate("rank", "upper", (Decomposition(self._start),), START)
             why = (why[0], f"at most {upper.value:,}: {upper.value:,} by {START}", *why[2:])
-        found = RankInterval(CertificatePair(lower, upper), interrupted, why, self.tensor)
-        return self._with_complex_start(self._by_groupings(found))
+        interval = RankInterval(CertificatePair(lower, upper), interrupted, why, self.tensor)
+        return self._with_complex_start(self._by_groupings(interval))
 
-    def _with_complex_start(self, found: RankInterval) -> RankInterval:
+    def _with_complex_start(self, interval: RankInterval) -> RankInterval:
         """Keep a complex decomposition that was given, and take it if it bounds the rank over C."""
         if self._complex is None:
-            return found
+            return interval
         argument = self._complex
-        upper = replace(found.certificates.upper, value=argument.value, by=START,
+        upper = replace(interval.certificates.upper, value=argument.value, by=START,
                         arguments=(argument,), groups=(), field="C")  # fmt: skip
-        kept = replace(found, upper_over_complex=upper)
-        is_better = self._field == "C" and argument.value < found.upper
+        kept = replace(interval, upper_over_complex=upper)
+        is_better = self._field == "C" and argument.value < interval.upper
         return kept.over("C") if is_better else kept
 
     @cached_property
@@ -222,7 +220,7 @@ class RankAnalysis:
             self.tensor, self.bounds, rank.certificates.upper, self._budget, self._seed
         )
         interrupted = rank.interrupted or self._search(ledger)
-        found = RankInterval(
+        interval = RankInterval(
             CertificatePair(
                 self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
                 self._certificate("effective_rank", "upper", *ledger.above),
@@ -231,31 +229,32 @@ class RankAnalysis:
             explain_effective(ledger, self._entries) + INTERRUPTED * interrupted,
             self.tensor,
         )
-        return self._by_groupings(found)
+        return self._by_groupings(interval)
 
-    def _by_groupings(self, found: RankInterval) -> RankInterval:
+    def _by_groupings(self, interval: RankInterval) -> RankInterval:
         """Raise the lower end by tensors of order 3, for a tensor of higher order."""
         if self.tensor.order <= 3:
-            return found
-        quantity = found.quantity
+            return interval
+        quantity = interval.quantity
         effective = quantity == "effective_rank"
         methods = lower_methods(tuple(self._methods))
         for groups, tensor in groupings(self.tensor, effective=effective):
-            if found.closed or found.interrupted:
+            if interval.closed or interval.interrupted:
                 break
             analysis = RankAnalysis(
                 tensor, effort=self._effort, seed=self._seed, methods=methods,
                 field=self._field, border=self._border, cited=self._cited,
                 progress=self._progress,
             )  # fmt: skip
-            one = analysis.effective_rank if effective else analysis.rank
-            found = replace(found, interrupted=one.interrupted)
-            if one.lower > found.lower:
-                by = f"{one.certificates.lower.by} of modes {_written(groups)}"
-                lower = self._certificate(quantity, "lower", one.certificates.lower.arguments, by)
+            grouped = analysis.effective_rank if effective else analysis.rank
+            interval = replace(interval, interrupted=grouped.interrupted)
+            if grouped.lower > interval.lower:
+                proof = grouped.certificates.lower
+                by = f"{proof.by} of modes {_written(groups)}"
+                lower = self._certificate(quantity, "lower", proof.arguments, by)
                 first = f"at least {lower.value:,}: by {by}"
-                found = _with_lower(found, replace(lower, groups=groups), first)
-        return found
+                interval = with_lower(interval, replace(lower, groups=groups), first)
+        return interval
 
     def _search(self, ledger: Ledger) -> bool:
         """Search, and return True if Ctrl-C ended the search."""
@@ -405,23 +404,3 @@ def effective_rank_interval(
 def _written(groups: Groups) -> str:
     """Write groups of modes, such as 0+1 2 3."""
     return " ".join("+".join(map(str, group)) for group in groups)
-
-
-def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
-    """Return the rank's interval, with the effective rank's lower end if that is larger."""
-    lower = replace(effective.certificates.lower, quantity="rank")
-    if lower.value <= rank.lower:
-        return rank
-    first = f"at least {lower.value:,}: the effective rank's lower bound, by {lower.by}"
-    return _with_lower(rank, lower, first)
-
-
-def _with_lower(found: RankInterval, lower: Certificate, first: str) -> RankInterval:
-    """Return an interval with another lower end, which a sentence explains."""
-    # the sentence about the widest component no longer holds
-    left = (f"open: [{lower.value:,}, {found.upper:,}]",)
-    still_open = left if lower.value < found.upper else ()
-    ends = (first, *found.explanation[1:2])
-    explanation = (*ends, *still_open, *INTERRUPTED * found.interrupted)
-    certificates = found.certificates._replace(lower=lower)
-    return replace(found, certificates=certificates, explanation=explanation)

@@ -1,9 +1,7 @@
+from .answer_scores import PseudoLikelihood as PseudoLikelihood
 from .asking import Answers as Answers
 from .asking import Candidates as Candidates
 from .asking import recall as recall
-from .chance.random_parts import Match as Match
-from .chance.random_parts import Measure as Measure
-from .chance.random_parts import beside_random_parts as beside_random_parts
 from .components.ablation import AblationTest as AblationTest
 from .components.ablation import Mode as Mode
 from .components.ablation import ablation_test as ablation_test
@@ -17,10 +15,12 @@ from .components.without_queries import MeanAttention as MeanAttention
 from .components.without_queries import mean_attention as mean_attention
 from .components.written_tables import Writes as Writes
 from .components.written_tables import head_table as head_table
-from .masked import PseudoLikelihood as PseudoLikelihood
-from .probes.frames import Probe as Probe
-from .probes.frames import from_bear as from_bear
-from .probes.frames import from_lama as from_lama
+from .probes import Probe as Probe
+from .probes import from_bear as from_bear
+from .probes import from_lama as from_lama
+from .random_parts import Match as Match
+from .random_parts import Measure as Measure
+from .random_parts import beside_random_parts as beside_random_parts
 from .result import Over as Over
 from .result import Recall as Recall
 from .templates import Template as Template

@@ -20,8 +20,7 @@ from capacity.recall.questions import Candidates, prepared
 from capacity.recall.templates import Template, TemplatesLike
 
 if TYPE_CHECKING:
-    from capacity.recall.continuations import Answered
-    from capacity.recall.masked import PseudoLikelihood
+    from capacity.recall.answer_scores import Answered, PseudoLikelihood
     from capacity.recall.result import Recall
     from capacity.recall.sentences import Sentence
 
@@ -56,8 +55,8 @@ def recall(
 
     The score of an object is the log-likelihood of its tokens in the template's place given all the
     rest: of a causal model that of the sentence from the object's first token on, as
-    `capacity.recall.continuations` defines it; of an encoder-decoder that of what its decoder
-    writes; of a masked model a pseudo-log-likelihood (`capacity.recall.masked`). Sentences are
+    `capacity.recall.answer_scores` defines it; of an encoder-decoder that of what its decoder
+    writes; of a masked model a pseudo-log-likelihood. Sentences are
     passed to the model as they are, without a chat template.
 
     Parameters
@@ -143,9 +142,8 @@ def recall(
     for ranks of whole sentences.
     """
     with needed_by("recall"):
-        from capacity.recall.continuations import ContinuationScorer
+        from capacity.recall.answer_scores import ContinuationScorer, MaskedScorer
         from capacity.recall.kept import Kept
-        from capacity.recall.masked import MaskedScorer
         from capacity.recall.result import Recall
         from capacity.recall.sentences import Writer
         from capacity.recall.table import Asked, table_of
@@ -168,36 +166,36 @@ def recall(
         else ContinuationScorer(model, batch_size=batch_size, cache=cache)
     )
     kept = Kept(keep, model, method)
-    found: list[Asked] = []
+    rows: list[Asked] = []
     overlaps: dict[tuple[Term, Template], str] = {}
     with quietly(), asked(model), bar() as shown:
         report = progress or shown
         try:
             for question in questions:
-                report("questions", len(found), len(questions), None)
+                report("questions", len(rows), len(questions), None)
                 before, after = question.template.around(question.subject)
                 query = writer.query(before, question.candidates, after, question.right)
-                one = question.predicate, question.template
-                if one not in overlaps:
-                    overlaps[one] = _overlap(question.candidates, query.sentences)
+                place = question.predicate, question.template
+                if place not in overlaps:
+                    overlaps[place] = _overlap(question.candidates, query.sentences)
                 answered = kept.find(query, best_only=best_only)
                 if answered is None:
                     answered = scorer.answer(query, best_only=best_only)
                     _require_numbers(answered)
                     kept.add(query, answered, best_only=best_only)
-                found.append(Asked.of(question, query, answered, writer))
-            report("questions", len(found), len(questions), None)
+                rows.append(Asked.of(question, query, answered, writer))
+            report("questions", len(rows), len(questions), None)
         finally:
             kept.save()
     notes += dict.fromkeys(note for note in overlaps.values() if note)
     return Recall(
-        table_of(facts, found, best_only=best_only),
+        table_of(facts, rows, best_only=best_only),
         facts,
         type(model).__name__,
         method,
         tuple(notes),
-        sum(len(one.scores) for one in found),
-        sum(one.n_scored for one in found),
+        sum(len(one.scores) for one in rows),
+        sum(one.n_scored for one in rows),
     )
 
 

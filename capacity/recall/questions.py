@@ -1,4 +1,7 @@
-"""Questions: a subject, a template, and the candidates among which the object is asked for."""
+"""Questions: a subject, a template, and the candidates among which the object is asked for.
+
+Terms have names there: labels of the facts, or what an IRI ends in.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -13,15 +17,17 @@ from capacity.checks import shown
 from capacity.database.choosing.lookup import position
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike, require_triples
-from capacity.database.terms.term import Term
+from capacity.database.terms.term import Term, local_name
+from capacity.database.terms.vocabularies import NAMING, of_predicate
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.recall.labels import names_of
 from capacity.recall.templates import Template, TemplatesLike, templates_for
 
 # objects of the predicate, all objects of the facts, or names and terms, also by predicate
 Candidates: TypeAlias = (
     Literal["predicate", "all"] | Sequence[str | Term] | Mapping[str, Sequence[str | Term]]
 )
+# plain labels and English ones come before those of other languages
+_LANGUAGES = ("", "en")
 NamesOf: TypeAlias = Callable[[Iterable[Term]], Mapping[Term, str]]
 
 
@@ -92,7 +98,7 @@ def questions_of(
         If candidates are passed for a predicate that isn't there.
     """
     names = names_of({term for fact in facts for term in (fact[0], fact[2])})
-    found: list[Question] = []
+    questions: list[Question] = []
     notes: list[str] = []
     given = _by_predicate(facts, candidates)
     everywhere = {names[term] for term in facts.objects}
@@ -104,7 +110,7 @@ def questions_of(
         answers: dict[int, list[tuple[int, int]]] = {}
         for i, k, v in rows:
             answers.setdefault(k, []).append((i, at[names[facts.objects[v]]]))
-        found += [
+        questions += [
             Question(
                 predicate,
                 template,
@@ -119,7 +125,7 @@ def questions_of(
         notes += _notes(
             facts.name(predicate), [names[facts.subjects[k]] for k in answers], len(chosen)
         )
-    return found, notes
+    return questions, notes
 
 
 def _notes(predicate: str, subjects: list[str], n_candidates: int) -> Iterator[str]:
@@ -145,19 +151,19 @@ def _by_predicate(
             )
         return candidates  # type: ignore[return-value]
     lists = candidates if isinstance(candidates, Mapping) else {None: candidates}
-    found: dict[Term | None, Sequence[str | Term]] = {}
-    for name, some in lists.items():
-        if isinstance(some, str) or not all(isinstance(one, str | Term) for one in some):
+    lists_of: dict[Term | None, Sequence[str | Term]] = {}
+    for name, names in lists.items():
+        if isinstance(names, str) or not all(isinstance(one, str | Term) for one in names):
             raise InvalidTypeError(
-                f"`candidates` must be names of objects or terms; got {shown(some)}. Pass a list "
+                f"`candidates` must be names of objects or terms; got {shown(names)}. Pass a list "
                 "of them."
             )
         predicate = None
         if name is not None:
             at = position(name, facts.predicates, facts.prefixes, lambda: facts.labels, "predicate")
             predicate = facts.predicates[at]
-        found[predicate] = tuple(some)
-    return found
+        lists_of[predicate] = tuple(names)
+    return lists_of
 
 
 def _chosen(
@@ -236,10 +242,89 @@ def prepared(
     source = whole if labels is None else require_triples(labels, f"{caller}(..., labels=labels)")
 
     def named(terms: Iterable[Term]) -> Mapping[Term, str]:
-        return names_of(terms, source, language, label_predicates)
+        return names_in_sentences(terms, source, language, label_predicates)
 
     chosen, notes = templates_for(whole, templates, named)
     asked_for = np.array([one in chosen for one in whole.predicates], bool)
     facts = whole.subset(asked_for[whole.triples[:, 1]])
     questions, more = questions_of(facts, chosen, candidates, named)
     return Prepared(facts, questions, notes + more)
+
+
+def names_in_sentences(
+    terms: Iterable[Term], source: Database, language: str | None, label_predicates: Sequence[str]
+) -> dict[Term, str]:
+    """Find a name for each term, by which a model is asked about it.
+
+    A literal and a label of a table are their own names, unless facts assign them another. The
+    name of an IRI is its label, by the first of these predicates that it has: those given,
+    ``rdfs:label``, ``skos:prefLabel``. Without a label it is the local name, decoded, with blanks
+    for underscores.
+
+    Parameters
+    ----------
+    terms : iterable of Term
+        The terms.
+    source : Database
+        Triples that contain the labels.
+    language : str, optional
+        Language tag, such as ``fr``, whose labels come first; labels without a language and
+        English ones follow.
+    label_predicates : sequence of str
+        Names of predicates whose objects are labels, in the order in which they are preferred.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a term without a name: a blank node, a set or a triple term without a label, an IRI
+        that ends in ``/`` or ``#``, or an empty label.
+    UnknownTokenError
+        If no predicate, or more than one, has one of the `label_predicates` as its name.
+    """
+    labels = _labels(source, language, label_predicates)
+    names: dict[Term, str] = {}
+    for term in terms:
+        kept = source.labels.get(term, ()) if term.kind != "literal" else ()
+        name = labels.get(term) or (kept[0] if kept else _own_name(term))
+        if not name.strip():
+            raise InvalidArgumentError(
+                f"Every term must have a name that a sentence can contain; {shown(str(term))} has "
+                "none. Add a label (rdfs:label, skos:prefLabel), name the predicate of its label "
+                "in `label_predicates`, or exclude its facts."
+            )
+        names[term] = " ".join(name.split())
+    return names
+
+
+def _labels(
+    source: Database, language: str | None, label_predicates: Sequence[str]
+) -> dict[Term, str]:
+    asked = [
+        source.triples[source.triples[:, 1] == at]
+        for at in (
+            position(one, source.predicates, source.prefixes, lambda: source.labels, "predicate")
+            for one in label_predicates
+        )
+    ]
+    best: dict[Term, tuple[tuple[int, int, str], str]] = {}
+    for place, facts in enumerate([*asked, *(of_predicate(source, iri) for iri in NAMING)]):
+        for k, _, v in facts.tolist():
+            token, label = source.subjects[k], source.objects[v]
+            if label.kind in ("literal", "label"):
+                order = (place, _order(label, language), label.text)
+                best[token] = min(best.get(token, (order, label.text)), (order, label.text))
+    return {token: text for token, (_, text) in best.items()}
+
+
+def _order(label: Term, language: str | None) -> int:
+    tag = label.language.partition("--")[0]
+    if language is not None and (f"{tag}-").startswith(f"{language.lower()}-"):
+        return -1
+    main = tag.partition("-")[0]
+    return _LANGUAGES.index(main) if main in _LANGUAGES else len(_LANGUAGES)
+
+
+def _own_name(term: Term) -> str:
+    if term.kind == "iri":
+        return unquote(local_name(term)).replace("_", " ")
+    return term.text if term.kind in ("literal", "label") else ""

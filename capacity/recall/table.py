@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.recall.continuations import Answered
+from capacity.recall.answer_scores import Answered
 from capacity.recall.questions import Question
 from capacity.recall.sentences import Query, Writer
 
@@ -75,25 +75,25 @@ def table_of(facts: Database, asked: Sequence[Asked], *, best_only: bool) -> pd.
         Its columns are those of `Recall.table`.
     """
     together: dict[tuple[Any, str], list[Asked]] = {}
-    for one in asked:
-        key = one.question.predicate, one.question.template.text
-        together.setdefault(key, []).append(one)
+    for answered in asked:
+        key = answered.question.predicate, answered.question.template.text
+        together.setdefault(key, []).append(answered)
     rows: list[dict[str, Any]] = []
-    for of in together.values():
-        scores = np.array([one.scores for one in of])
+    for group in together.values():
+        scores = np.array([answered.scores for answered in group])
         # of one subject all calibrated scores are 0
-        is_calibrated = len(of) > 1 and not best_only
+        is_calibrated = len(group) > 1 and not best_only
         calibrated = scores - scores.mean(axis=0) if is_calibrated else np.full_like(scores, np.nan)
-        for i, one in enumerate(of):
-            for fact, at in zip(one.question.facts, one.question.at, strict=True):
-                judged = _judged(scores[i], one.question, at, best_only=best_only)
-                again = _judged(calibrated[i], one.question, at, best_only=best_only)
+        for i, answered in enumerate(group):
+            for fact, at in zip(answered.question.facts, answered.question.at, strict=True):
+                judged = _judged(scores[i], answered.question, at, best_only=best_only)
+                again = _judged(calibrated[i], answered.question, at, best_only=best_only)
                 rows.append({
-                    **_asked(facts, one, fact, at),
+                    **_asked(facts, answered, fact, at),
                     **judged,
                     "probability_vocabulary": float(np.exp(scores[i, at])),
-                    "greedy": one.greedy[at][0],
-                    "greedy_right": one.greedy[at][1],
+                    "greedy": answered.greedy[at][0],
+                    "greedy_right": answered.greedy[at][1],
                     **{f"{name}_calibrated": value for name, value in again.items()},
                 })  # fmt: skip
     table = pd.DataFrame(rows).astype(
@@ -102,15 +102,15 @@ def table_of(facts: Database, asked: Sequence[Asked], *, best_only: bool) -> pd.
     return table.sort_values("fact", ignore_index=True, kind="stable")
 
 
-def _asked(facts: Database, one: Asked, fact: int, at: int) -> dict[str, Any]:
+def _asked(facts: Database, answered: Asked, fact: int, at: int) -> dict[str, Any]:
     names = [facts.name(term) for term in facts[fact]]
     return {
         "fact": fact,
         **dict(zip(("subject", "predicate", "object"), names, strict=True)),
-        "template": one.question.template.text,
-        "n_tokens": one.n_tokens[at],
-        "n_right": len(one.question.right),
-        "n_candidates": len(one.question.candidates),
+        "template": answered.question.template.text,
+        "n_tokens": answered.n_tokens[at],
+        "n_right": len(answered.question.right),
+        "n_candidates": len(answered.question.candidates),
     }
 
 

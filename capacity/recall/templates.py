@@ -22,7 +22,6 @@ from capacity.database.facts import Database
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import annotation_predicates, schema_predicates
 from capacity.errors import FormatError, InvalidArgumentError, InvalidTypeError
-from capacity.recall.labels import words_of
 from capacity.safe_files import read_file
 
 # a path of a TOML file, or what one contains
@@ -117,7 +116,7 @@ def read_templates(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     """
     where = os.fspath(path)
     try:
-        found = tomllib.loads(read_file(path, max_bytes=MAX_BYTES).decode("utf-8"))
+        lines = tomllib.loads(read_file(path, max_bytes=MAX_BYTES).decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise FormatError(
             where,
@@ -125,14 +124,14 @@ def read_templates(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
             advice='Write one line per predicate, names with a colon in quotes: "ex:capital" = '
             '"The capital of {subject} is {object}."',
         ) from None
-    for name, value in found.items():
+    for name, value in lines.items():
         if isinstance(value, dict):
             raise FormatError(
                 where,
                 f"{name:.60} is a table, and must be a template or a list of them",
                 advice="A name with a dot must be in quotes.",
             )
-    return {name: _several(name, value) for name, value in found.items()}
+    return {name: _several(name, value) for name, value in lines.items()}
 
 
 def templates_for(
@@ -175,25 +174,25 @@ def templates_for(
             "`templates` must be the path of a TOML file, or a mapping of predicates to templates; "
             f"got {shown(given)}."
         )
-    found: dict[Term, tuple[Template, ...]] = {}
+    by_predicate: dict[Term, tuple[Template, ...]] = {}
     for name, value in given.items():
         at = position(name, db.predicates, db.prefixes, lambda: db.labels, "predicate")
         predicate = db.predicates[at]
-        if predicate in found:
+        if predicate in by_predicate:
             raise InvalidArgumentError(
                 f"Each predicate must have one line of templates; {db.name(predicate):.60} has "
                 f"two, the second as {shown(str(name))}. Write a list of templates."
             )
-        found[predicate] = tuple(map(Template, _several(str(name), value)))
-    if not found:
+        by_predicate[predicate] = tuple(map(Template, _several(str(name), value)))
+    if not by_predicate:
         raise InvalidArgumentError(
             "`templates` must have a line for a predicate; it is empty. Without `templates` each "
             "predicate is asked for by its name."
         )
-    others = [db.name(one) for one in db.predicates if one not in found]
-    said = f"{', '.join(others[:5])}{' and others' if len(others) > 5 else ''}"
-    notes = [f"Predicates without a template, which weren't asked for: {said}."] if others else []
-    return {one: found[one] for one in db.predicates if one in found}, notes
+    others = [db.name(one) for one in db.predicates if one not in by_predicate]
+    named = f"{', '.join(others[:5])}{' and others' if len(others) > 5 else ''}"
+    notes = [f"Predicates without a template, which weren't asked for: {named}."] if others else []
+    return {one: by_predicate[one] for one in db.predicates if one in by_predicate}, notes
 
 
 def _defaults(
@@ -201,7 +200,9 @@ def _defaults(
 ) -> tuple[dict[Term, tuple[Template, ...]], list[str]]:
     unasked = schema_predicates(db) | annotation_predicates(db)
     names = names_of(
-        one for one, left in zip(db.predicates, unasked.tolist(), strict=True) if not left
+        predicate
+        for predicate, left in zip(db.predicates, unasked.tolist(), strict=True)
+        if not left
     )
     if not names:
         raise InvalidArgumentError(
@@ -209,12 +210,15 @@ def _defaults(
             "`templates` names one; they have none. Pass `templates`."
         )
     # correct for nouns and for verbs
-    found = {
-        one: (Template(f"{{subject}}, {_without_braces(words_of(name))}: {{object}}."),)
-        for one, name in names.items()
+    by_predicate = {
+        predicate: (Template(f"{{subject}}, {_without_braces(words_of(name))}: {{object}}."),)
+        for predicate, name in names.items()
     }
-    made = "; ".join(f"{db.name(one)}: {of[0].text}" for one, of in found.items())
-    return found, [f"Templates made from the names of predicates: {made:.400}"]
+    made = "; ".join(
+        f"{db.name(predicate)}: {templates[0].text}"
+        for predicate, templates in by_predicate.items()
+    )
+    return by_predicate, [f"Templates made from the names of predicates: {made:.400}"]
 
 
 def _without_braces(name: str) -> str:
@@ -234,3 +238,15 @@ def _several(name: str, value: object) -> tuple[str, ...]:
             f"Templates of {name:.60} must differ; {shown(twice)} is there twice. Remove one."
         )
     return tuple(texts)
+
+
+def words_of(name: str) -> str:
+    """Write the name of a predicate as words.
+
+    Examples
+    --------
+    >>> words_of("birthPlace"), words_of("born_in")
+    ('birth place', 'born in')
+    """
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.replace("_", " "))
+    return apart.lower() if apart != name else name

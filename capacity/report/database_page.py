@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capacity.checks import Seed, integer_seed
@@ -23,63 +21,16 @@ from capacity.rank.analysis import RankAnalysis
 from capacity.rank.options import Effort
 from capacity.report.drawing.bound_marks import bound_marks
 from capacity.report.holding import holding_layer, smallest_embedding
-from capacity.report.rendering import Cell, Column, Table, cell, rendered, sentence, table
-
-# bytes of all files of a page together; a page should be sent by mail
-MOST_BYTES = 200_000
-
-
-@dataclass(frozen=True)
-class Download:
-    """A file of a page.
-
-    Attributes
-    ----------
-    name, words, command : str
-        The file's name, what it holds, and the command that makes it.
-    n_bytes : int
-        Its size.
-    address : str or None
-        The file as a ``data:`` address; None if it is too large for the page.
-    """
-
-    name: str
-    words: str
-    command: str
-    n_bytes: int
-    address: str | None
-
-
-def downloads(
-    files: Iterable[tuple[str, str, str, object]], *, most: int = MOST_BYTES
-) -> tuple[Download, ...]:
-    """Write JSON files as links, in order, as long as they fit.
-
-    Parameters
-    ----------
-    files : iterable of (str, str, str, object)
-        Name, words and command of each, and its data.
-    most : int
-        Bytes of all links together, before they are encoded.
-
-    Examples
-    --------
-    >>> small, large = downloads([("a.json", "a", "do a", [1]), ("b.json", "b", "do b", [2])],
-    ...                          most=4)
-    >>> small.address, large.address
-    ('data:application/json;base64,WzFdCg==', None)
-    """
-    found: list[Download] = []
-    left = most
-    for name, words, command, data in files:
-        raw = json.dumps(data).encode() + b"\n"
-        address = None
-        if len(raw) <= left:
-            left -= len(raw)
-            address = f"data:application/json;base64,{base64.b64encode(raw).decode()}"
-        found.append(Download(name, words, command, len(raw), address))
-    return tuple(found)
-
+from capacity.report.rendering import (
+    Cell,
+    Column,
+    Table,
+    cell,
+    downloads,
+    rendered,
+    sentence,
+    table,
+)
 
 # rows of a table, so that a page stays small; those that carry most come first
 MOST_ROWS = 500
@@ -152,7 +103,7 @@ def database_report(
     analysis = RankAnalysis(db, effort=effort, seed=start, progress=progress)
     interval = analysis.rank.uninterrupted()
     marks = bound_marks(analysis.bounds, interval)
-    found, exact = (
+    ranking, exact = (
         dimensions(db, None, task, effort=effort, seed=start, witness=False, progress=progress)
         for task in ("ranking", "exact")
     )
@@ -172,8 +123,8 @@ def database_report(
         most=most,
         band=(100 * interval.lower / most, 100 * interval.upper / most),
         saving=_saving(description),
-        layer=holding_layer(db, analysis.bounds.paper, found),
-        embedding=smallest_embedding(found),
+        layer=holding_layer(db, analysis.bounds.paper, ranking),
+        embedding=smallest_embedding(ranking),
         kinds=_kinds(description),
         components=_components(description),
         classes=_classes(description),
@@ -190,7 +141,7 @@ def database_report(
                 for row in several[:MOST_ROWS]
             ),
         ),
-        dimensions=_dimensions(db, found, exact),
+        dimensions=_dimensions(db, ranking, exact),
         files=downloads(
             [
                 ("rank.json", "Both ends of the rank, with their proofs",
@@ -198,7 +149,7 @@ def database_report(
                  [end.to_dict() for end in interval.certificates]),
                 ("dimensions.json", "The dimensions of all families, with their proofs",
                  f"capacity dimension {of_file} --no-witness --certificate dimensions.json",
-                 [dimension_to_dict(one) for one in (*found, *exact)]),
+                 [dimension_to_dict(one) for one in (*ranking, *exact)]),
             ]
         ),
     )  # fmt: skip
@@ -302,8 +253,8 @@ def _share(share: float) -> Cell:
     return cell(share, f"{100 * share:.1f} %")
 
 
-def _dimensions(db: Database, found: Sequence[Dimension], exact: Sequence[Dimension]) -> Table:
-    scores = {one.model: one for one in exact}
+def _dimensions(db: Database, ranking: Sequence[Dimension], exact: Sequence[Dimension]) -> Table:
+    scores = {dim.model: dim for dim in exact}
     return table(
         "dimensions",
         "Dimensions that families of models need, to rank and for exact scores",
@@ -316,8 +267,8 @@ def _dimensions(db: Database, found: Sequence[Dimension], exact: Sequence[Dimens
                 "number"),
          Column("exact: enough", "Proved to be enough for these scores.", "number")],
         (
-            (one.model, one.necessary, one.sufficient, sentence(reason_in_words(one, db)),
-             scores[one.model].necessary, scores[one.model].sufficient)
-            for one in found
+            (dim.model, dim.necessary, dim.sufficient, sentence(reason_in_words(dim, db)),
+             scores[dim.model].necessary, scores[dim.model].sufficient)
+            for dim in ranking
         ),
     )  # fmt: skip

@@ -4,13 +4,15 @@ Every value is escaped, and shown as `capacity.visible` has it. A policy in the 
 allows its one style and its one script by their hashes, and pictures that are written in it, so
 that a browser runs and loads nothing else even if the escaping had a fault.
 
-A table has columns with explanations, and cells that are sorted by their exact values.
+A table has columns with explanations, and cells that are sorted by their exact values. Files are
+links of the page, as long as they fit.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +23,9 @@ from capacity.checks import cut
 from capacity.display import briefly_shown, percent
 from capacity.optional import needed_by
 from capacity.visible import visible
+
+# bytes of all files of a page together; a page should be sent by mail
+MOST_BYTES = 200_000
 
 
 def rendered(template: str, **values: object) -> str:
@@ -210,3 +215,55 @@ def table(
     """Make a table of values; those that are cells already stay as they are."""
     cells = (tuple(one if isinstance(one, Cell) else cell(one) for one in row) for row in rows)
     return Table(name, caption, tuple(columns), tuple(cells))
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file of a page.
+
+    Attributes
+    ----------
+    name, words, command : str
+        The file's name, what it holds, and the command that makes it.
+    n_bytes : int
+        Its size.
+    address : str or None
+        The file as a ``data:`` address; None if it is too large for the page.
+    """
+
+    name: str
+    words: str
+    command: str
+    n_bytes: int
+    address: str | None
+
+
+def downloads(
+    files: Iterable[tuple[str, str, str, object]], *, most: int = MOST_BYTES
+) -> tuple[Download, ...]:
+    """Write JSON files as links, in order, as long as they fit.
+
+    Parameters
+    ----------
+    files : iterable of (str, str, str, object)
+        Name, words and command of each, and its data.
+    most : int
+        Bytes of all links together, before they are encoded.
+
+    Examples
+    --------
+    >>> small, large = downloads([("a.json", "a", "do a", [1]), ("b.json", "b", "do b", [2])],
+    ...                          most=4)
+    >>> small.address, large.address
+    ('data:application/json;base64,WzFdCg==', None)
+    """
+    links: list[Download] = []
+    left = most
+    for name, words, command, data in files:
+        raw = json.dumps(data).encode() + b"\n"
+        address = None
+        if len(raw) <= left:
+            left -= len(raw)
+            address = f"data:application/json;base64,{base64.b64encode(raw).decode()}"
+        links.append(Download(name, words, command, len(raw), address))
+    return tuple(links)

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Unpack
 
-from capacity.checks import shown
+from capacity.checks import require_seconds, shown
 from capacity.database.io.files.several import Name, files_of, is_one, name_of_all
 from capacity.database.io.reading import with_options
-from capacity.database.io.sparql.client import require_seconds
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import InvalidArgumentError, InvalidTypeError

@@ -109,7 +109,7 @@ def test_an_interrupted_run_is_continued(
     templates: Path,
     tmp_path: Path,
 ) -> None:
-    from capacity.recall.continuations import ContinuationScorer
+    from capacity.recall.answer_scores import ContinuationScorer
 
     keep = tmp_path / "answers.jsonl"
     answer, asked = ContinuationScorer.answer, []

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.exact.binary import packed, unpacked
 from capacity.exact.binary_rows import echelon, reduce_row
 from capacity.exact.types import Term
+from capacity.exact.words import packed, unpacked
 from capacity.rank import RankAnalysis, rank_interval, verify
 from capacity.rank.upper import binary_search, walk_search
 from capacity.rank.upper.binary_search import BINARY_FLIPS, _Layout

@@ -15,9 +15,9 @@ from capacity.exact.types import Indices, Mask
 from capacity.rank import RankAnalysis, View, verify
 from capacity.rank.lower.substitution import case_trees
 from capacity.rank.lower.substitution.case_trees import case_tree
+from capacity.rank.lower.substitution.dense import sparser, work_of_sparser
 from capacity.rank.lower.substitution.exhaustive import Exhaustive, UnfinishedError, tree_of
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
 from capacity.rank.method import Goal, Problem
 from capacity.rank.options import BUDGETS
 from capacity.rank.verifier.entries import Refuted

@@ -10,7 +10,7 @@ import pytest
 
 from capacity.database import Database, load
 from capacity.rank import effective_rank_interval, rank_interval
-from capacity.rank.interval import ABOVE, BELOW, TERMS, in_a_sentence
+from capacity.rank.sentence import ABOVE, BELOW, TERMS, in_a_sentence
 from capacity.rank.verifier.kinds import KINDS
 from capacity.tensor import direct_sum, from_dense, matrix_multiplication, w_state
 from tests.oracles import EXAMPLES

@@ -8,9 +8,13 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.rank import Substitution, View
 from capacity.rank.lower.substitution.annealed import annealed_removals
-from capacity.rank.lower.substitution.dense import annealed_orders, greedy_orders, rebased_orders
+from capacity.rank.lower.substitution.dense import (
+    annealed_orders,
+    greedy_orders,
+    rebased_orders,
+    sparser,
+)
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.lower.substitution.sparse.bases import sparser
 from capacity.rank.method import Find, Goal, Problem, value_of
 from capacity.rank.options import BUDGETS
 from capacity.rank.verifier.checker import verify

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
+from capacity.exact.words import packed_ternary, unpacked_ternary
 from capacity.rank import RankAnalysis, rank_interval, verify
 from capacity.rank.upper import walk_search
 from capacity.rank.upper.binary_search import BINARY_FLIPS
 from capacity.rank.upper.ternary.compiled_rows import echelon, reduce_row, sum_of
 from capacity.rank.upper.ternary.lifting import ternary_lift
-from capacity.rank.upper.ternary.rows import packed_rows, unpacked_rows
 from capacity.rank.upper.ternary.search import TERNARY_FLIPS, TernaryLayout
 from capacity.tensor import matrix_multiplication, named_tensor
 from tests.rank.test_binary_flips import dense
@@ -46,8 +46,8 @@ def drawn(seed: int, longest: int = 5, terms: int = 8) -> tuple[list[Any], Any]:
 
 def test_words_are_added_as_numbers_modulo_3() -> None:
     pairs = np.array(list(itertools.product([-1, 0, 1], repeat=2)))
-    (p, m), (q, n) = (packed_rows(of[None])[0, 0] for of in pairs.T)
-    found = unpacked_rows(np.array([[sum_of(p, m, q, n)]]), len(pairs))[0]
+    (p, m), (q, n) = (packed_ternary(of[None])[0, 0] for of in pairs.T)
+    found = unpacked_ternary(np.array([[sum_of(p, m, q, n)]]), len(pairs))[0]
     assert found.tolist() == balanced(pairs.sum(axis=1)).tolist()
 
 
@@ -57,8 +57,8 @@ def test_rows_of_an_echelon_form_are_independent_and_keep_their_combinations(see
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 6)), int(rng.integers(1, 150))
     numbers = rng.integers(-1, 2, (n, m))
-    assert (unpacked_rows(packed_rows(numbers), m) == numbers).all()
-    beside = np.concatenate([packed_rows(numbers), packed_rows(np.eye(n, dtype=int))], axis=1)
+    assert (unpacked_ternary(packed_ternary(numbers), m) == numbers).all()
+    beside = np.concatenate([packed_ternary(numbers), packed_ternary(np.eye(n, dtype=int))], axis=1)
     rows, pivots = beside.copy(), np.zeros(n, np.int64)
     words = (m + 63) // 64
     rank = echelon(rows, words, pivots)
@@ -66,8 +66,8 @@ def test_rows_of_an_echelon_form_are_independent_and_keep_their_combinations(see
     every = itertools.product([-1, 0, 1], repeat=n)
     assert len({balanced(np.array(c) @ numbers).tobytes() for c in every}) == 3**rank
     for row in rows[:rank]:
-        combination = unpacked_rows(row[words:], n)
-        assert (balanced(combination @ numbers) == unpacked_rows(row[:words], m)).all()
+        combination = unpacked_ternary(row[words:], n)
+        assert (balanced(combination @ numbers) == unpacked_ternary(row[:words], m)).all()
     for row in beside:
         reduce_row(row, rows, pivots, rank)
         assert not row[:words].any()

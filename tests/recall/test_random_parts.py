@@ -15,8 +15,7 @@ from capacity import Database, dimension, rank_interval
 from capacity.database import description_length
 from capacity.errors import CapacityError
 from capacity.rank import paper_bound
-from capacity.recall import beside_random_parts
-from capacity.recall.chance import random_parts
+from capacity.recall import beside_random_parts, random_parts
 from capacity.testing import databases
 
 # three answers of one fact, one of three; and one of two for another predicate

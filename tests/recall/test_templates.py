@@ -12,7 +12,7 @@ from capacity import Database
 from capacity.database import Term, parse_rdf
 from capacity.errors import CapacityError, InvalidArgumentError, UnknownTokenError
 from capacity.recall import Template, read_templates, recall
-from capacity.recall.labels import names_of
+from capacity.recall.questions import names_in_sentences
 from capacity.recall.templates import templates_for
 from tests.recall.tiny_language_models import gpt2
 
@@ -41,7 +41,7 @@ def unnamed(terms: Iterable[Term]) -> dict[Term, str]:
 def name(iri: str, **options: Any) -> str:
     term = Term("iri", EX + iri)
     given = {"language": None, "label_predicates": (), **options}
-    return names_of([term], graph(), **given)[term]
+    return names_in_sentences([term], graph(), **given)[term]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_name_is_a_label_in_the_chosen_language_or_the_local_name(
 
 def test_literals_and_labels_of_tables_are_their_own_names() -> None:
     terms = [Term("literal", "5", "http://www.w3.org/2001/XMLSchema#integer"), Term("label", "a b")]
-    assert [*names_of(terms, graph(), None, ()).values()] == ["5", "a b"]
+    assert [*names_in_sentences(terms, graph(), None, ()).values()] == ["5", "a b"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_literals_and_labels_of_tables_are_their_own_names() -> None:
 )
 def test_a_term_without_a_name_is_refused(term: Term) -> None:
     with pytest.raises(InvalidArgumentError, match=r"has none\. Add a label"):
-        names_of([term], graph(), None, ())
+        names_in_sentences([term], graph(), None, ())
 
 
 def test_labels_come_from_all_facts_where_some_are_selected() -> None:
@@ -146,7 +146,9 @@ def test_predicates_are_named_by_iri_prefixed_name_or_label(tmp_path: Path) -> N
 
 
 def test_without_templates_each_predicate_but_labels_has_one_of_its_name() -> None:
-    found, notes = templates_for(graph(), None, lambda terms: names_of(terms, graph(), None, ()))
+    found, notes = templates_for(
+        graph(), None, lambda terms: names_in_sentences(terms, graph(), None, ())
+    )
     assert [of[0].text for of in found.values()] == [
         "{subject}, capital city: {object}.", "{subject}, short: {object}.",
     ]  # fmt: skip

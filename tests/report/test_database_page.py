@@ -18,8 +18,8 @@ from capacity.evaluator import held_size
 from capacity.layer import LayerConfig, layer_rank_assumed, store_in_query_key
 from capacity.rank import Certificate, database_bounds, paper_bound, rank_interval
 from capacity.report import database_report
-from capacity.report.database_page import MOST_BYTES
 from capacity.report.holding import holding_layer
+from capacity.report.rendering import MOST_BYTES
 from tests.oracles import EXAMPLES
 from tests.report.parsed import assert_one_file, facts_of, loaded, rows_of, soup_of, text_of
 

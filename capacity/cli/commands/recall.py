@@ -164,7 +164,7 @@ def recall(
     known = found.known()
     beside = None
     if random_parts and known.n_facts:
-        from capacity.recall.chance.random_parts import beside_random_parts
+        from capacity.recall.random_parts import beside_random_parts
 
         beside = beside_random_parts(known, found.facts, draws=random_parts, seed=seed)
     made = "" if out is None else new_folder(out)

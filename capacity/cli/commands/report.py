@@ -22,7 +22,7 @@ from capacity.cli.output import (
     seed_option,
     write_text,
 )
-from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
+from capacity.cli.selecting import ALL, Chosen, as_typed, load_chosen, with_selection
 from capacity.cli.sources.files import (
     Address,
     FilesOrFolder,
@@ -230,19 +230,6 @@ def _of_facts(
             db,
             effort=effort,
             seed=seed,
-            options=_written({"format": format, "multi": multi, **chosen.flags()}),
+            options=as_typed({"format": format, "multi": multi, **chosen.flags()}),
             progress=lambda what, *_: say(what),
         )
-
-
-def _written(options: Mapping[str, object]) -> list[str]:
-    """Options as they are typed; each of several values has its flag."""
-    words: list[str] = []
-    for name, value in options.items():
-        if isinstance(value, Mapping):
-            # contexts of JSON-LD
-            value = [f"{key}={at}" for key, at in value.items()]
-        several = value if isinstance(value, list | tuple) else [] if value is None else [value]
-        for one in several:
-            words += [f"--{name}", str(one)]
-    return words

@@ -9,7 +9,7 @@ import typer
 
 from capacity.cli.output import ANALYSIS, READING, Cited, Json, MultiOption, print_json
 from capacity.cli.results import proved_ends, verdict_in_words, whose
-from capacity.cli.schemes import check_scheme, in_words, is_scheme
+from capacity.cli.schemes import is_scheme, print_verdict
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.sources.files import FilesOrTensor, one_or_several
 from capacity.cli.sources.input import (
@@ -97,11 +97,11 @@ def verify(
     if is_scheme(certificate):
         policy = None if tensor else "keep"
         every = read_input(file, format=format, multi=policy, chosen=chosen).of
-        raise typer.Exit(code=_of_scheme(certificate, every, as_json=as_json))
+        raise typer.Exit(code=print_verdict(certificate, every, as_json=as_json))
     certificates = _read(certificate, certificate_bytes)
-    for one in certificates:
-        if multi is not None and one.multi != multi:
-            about = "a tensor" if one.multi is None else f"those under multi={one.multi[:60]}"
+    for entry in certificates:
+        if multi is not None and entry.multi != multi:
+            about = "a tensor" if entry.multi is None else f"those under multi={entry.multi[:60]}"
             raise CertificateError(
                 f"{certificate}: each certificate must be about the facts under multi={multi}; one "
                 f"is about {about}. Omit --multi, or make the certificate with `capacity rank "
@@ -115,13 +115,14 @@ def verify(
     rows: list[dict[str, Any]] = []
     try:
         budget = CheckBudget.of(_size(every))
-        of = {policy: _under(every, policy) for policy in {c.multi for c in certificates}}
-        checks = _checks_of_dimensions(certificates, of, budget, cited=cited)
-        for one in certificates:
-            claim, verdict = _checked(one, of[one.multi], budget, checks.get(one.multi), cited)
+        by_policy = {policy: _under(every, policy) for policy in {c.multi for c in certificates}}
+        checks = _checks_of_dimensions(certificates, by_policy, budget, cited=cited)
+        for entry in certificates:
+            facts = by_policy[entry.multi]
+            claim, verdict = _checked(entry, facts, budget, checks.get(entry.multi), cited)
             row = {
                 **claim,
-                **_about(one.multi, of[one.multi], every),
+                **_about(entry.multi, facts, every),
                 "proved": verdict.proved,
                 "reason": verdict.reason,
                 "cited": list(verdict.cited),
@@ -140,20 +141,6 @@ def verify(
     raise typer.Exit(code=0 if reason is None else 1)
 
 
-def _of_scheme(path: Path, of: Database | SparseTensor, *, as_json: bool) -> int:
-    """Check a scheme, print the verdict, and return the code of the exit."""
-    row, turned = check_scheme(path, of)
-    words = in_words(row, turned=turned)
-    if as_json:
-        upper = row["value"] if row["proved"] else None
-        reason = None if row["proved"] else words
-        print_json({"proved": row["proved"], "certificates": [row],
-                    "lower": None, "upper": upper, "reason": reason})  # fmt: skip
-    else:
-        print(words)
-    return 0 if row["proved"] else 1
-
-
 def _read(path: Path, max_bytes: int | None) -> list[Certificate | Dimension]:
     """Read certificates of ranks, or dimensions, by the format that each names."""
     from capacity.embedding.results.serialization import load_claims
@@ -170,14 +157,14 @@ def _require_shared(claims: list[Certificate | Dimension], path: Path, *, shared
     """Refuse a file unless it is about dimensions, all of them with entities shared or not."""
     from capacity.embedding.results.result import Dimension
 
-    dimensions = [one for one in claims if isinstance(one, Dimension)]
+    dimensions = [claim for claim in claims if isinstance(claim, Dimension)]
     flag = "--shared" if shared else "--separate"
     if not dimensions:
         raise CertificateError(
             f"{path}: {flag} is about dimensions; the file holds certificates of ranks alone. "
             f"Omit {flag}."
         )
-    wrong = next((one for one in dimensions if one.shared is not shared), None)
+    wrong = next((claim for claim in dimensions if claim.shared is not shared), None)
     if wrong is not None:
         raise CertificateError(
             f"{path}: {flag} requires dimensions for subjects and objects that are "
@@ -189,7 +176,7 @@ def _require_shared(claims: list[Certificate | Dimension], path: Path, *, shared
 
 def _checks_of_dimensions(
     claims: list[Certificate | Dimension],
-    of: dict[str | None, Database | SparseTensor],
+    by_policy: dict[str | None, Database | SparseTensor],
     budget: CheckBudget,
     *,
     cited: bool,
@@ -197,7 +184,9 @@ def _checks_of_dimensions(
     """Make one for the facts of each policy that dimensions are about: they share what it takes."""
     from capacity.embedding.results.result import Dimension
 
-    about = {one.multi: of[one.multi] for one in claims if isinstance(one, Dimension)}
+    about = {
+        claim.multi: by_policy[claim.multi] for claim in claims if isinstance(claim, Dimension)
+    }
     if not about:
         return {}
     from capacity.embedding.verifier.checker import Checks
@@ -208,8 +197,8 @@ def _checks_of_dimensions(
 
 
 def _checked(
-    one: Certificate | Dimension,
-    of: Database | SparseTensor,
+    entry: Certificate | Dimension,
+    facts: Database | SparseTensor,
     budget: CheckBudget,
     checks: Checks | None,
     cited: bool,
@@ -218,18 +207,18 @@ def _checked(
     from capacity.embedding.results.result import Dimension
     from capacity.rank.verifier.checker import verify as check
 
-    if not isinstance(one, Dimension):
-        claim = {"quantity": one.quantity, "side": one.side, "value": one.value}
-        claim |= {"field": one.field} if one.field != "R" else {}
-        claim |= {"border": True} if one.border else {}
+    if not isinstance(entry, Dimension):
+        claim = {"quantity": entry.quantity, "side": entry.side, "value": entry.value}
+        claim |= {"field": entry.field} if entry.field != "R" else {}
+        claim |= {"border": True} if entry.border else {}
         if checks is None:
-            return claim, check(one, of, budget=budget, cited=cited)
-        return claim, checks.verdict_of_rank(one)
+            return claim, check(entry, facts, budget=budget, cited=cited)
+        return claim, checks.verdict_of_rank(entry)
     if checks is None:
         raise CertificateError("a dimension is about facts; got a tensor. Pass the file of facts.")
-    about = {"model": one.model, "task": one.task, "shared": one.shared}
-    claim = {"quantity": "dimension", **about, "lower": one.necessary, "upper": one.sufficient}
-    return claim, checks.verdict(one)
+    about = {"model": entry.model, "task": entry.task, "shared": entry.shared}
+    claim = {"quantity": "dimension", **about, "lower": entry.necessary, "upper": entry.sufficient}
+    return claim, checks.verdict(entry)
 
 
 def _under(every: Database | SparseTensor, policy: str | None) -> Database | SparseTensor:

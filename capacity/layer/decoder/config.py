@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from capacity.checks import require_choice, require_integer, shown, with_known_options
+from capacity.checks import (
+    require_bool,
+    require_choice,
+    require_integer,
+    shown,
+    with_known_options,
+)
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.decoder.parts.part import Part, part_named
@@ -25,12 +31,8 @@ Role: TypeAlias = Literal["replace", "begin", "add"]
 # sizes that the others determine if they are omitted
 HEAD_SIZES = ("d_head_qk", "d_head_vo")
 # of fields that are words
-_WORDS = {
-    "activation": Activation,
-    "norm": Norm,
-    "norm_place": NormPlace,
-    "positions": PositionKind,
-}
+_WORDS = {"activation": Activation, "norm": Norm, "norm_place": NormPlace,
+          "positions": PositionKind}  # fmt: skip
 # a sentence of a fact has two tokens before the last
 LEAST_POSITIONS = 2
 
@@ -118,10 +120,7 @@ class DecoderConfig:
 
     def __post_init__(self) -> None:
         for name in ("gated", "bias", "scale", "tie_embeddings"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidArgumentError(
-                    f"`{name}` must be a bool; got {shown(getattr(self, name))}."
-                )
+            require_bool(name, getattr(self, name))
         for name, words in _WORDS.items():
             require_choice(f"`{name}`", getattr(self, name), get_args(words))
         for name in ("d_model", "n_heads", "n_layers"):
@@ -130,7 +129,8 @@ class DecoderConfig:
         self._set("extra", tuple(self.extra))
         for name in self.extra:
             part_named(name)
-        self._require_heads()
+        for name in HEAD_SIZES:
+            self._set(name, head_size(name, getattr(self, name), self.d_model, self.n_heads))
         self._require_attention()
         self._require_positions()
         if not self.mlp and (self.gated or self.activation != "gelu"):
@@ -146,22 +146,17 @@ class DecoderConfig:
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
-    def _require_heads(self) -> None:
-        for name in HEAD_SIZES:
-            self._set(name, head_size(name, getattr(self, name), self.d_model, self.n_heads))
-
     def _require_attention(self) -> None:
-        given = self.attention
-        each = (given,) * self.n_layers if isinstance(given, bool) else given
-        is_right = isinstance(each, tuple | list) and len(each) == self.n_layers
-        if not (is_right and all(isinstance(has, bool) for has in each)):
+        given, of_layers = self.attention, self.attention_of_layers
+        is_right = isinstance(of_layers, tuple | list) and len(of_layers) == self.n_layers
+        if not (is_right and all(isinstance(has, bool) for has in of_layers)):
             raise InvalidArgumentError(
                 "`attention` must be a bool, or one for each of the n_layers = "
                 f"{self.n_layers} layers; got {shown(given)}."
             )
         # one way to write each
-        self._set("attention", each[0] if len(set(each)) == 1 else tuple(each))
-        if not (all(each) or self.mlp or self.extra):
+        self._set("attention", of_layers[0] if len(set(of_layers)) == 1 else tuple(of_layers))
+        if not (all(of_layers) or self.mlp or self.extra):
             raise InvalidArgumentError(
                 "A layer must have attention or an MLP; got attention=False and mlp=0. Pass the "
                 "number of hidden units as `mlp`."
@@ -269,9 +264,8 @@ class DecoderConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the sizes and options as JSON-ready data."""
         return {
-            field.name: list(value) if isinstance(value, tuple) else value
-            for field in fields(self)
-            if (value := asdict(self)[field.name]) is not None
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
         }
 
 

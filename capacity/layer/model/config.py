@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from capacity.checks import require_integer, shown, with_known_options
+from capacity.checks import require_bool, require_integer, shown, with_known_options
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.decoder.config import HEAD_SIZES, DecoderConfig, head_size
@@ -87,10 +87,7 @@ class LayerConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(field.default, bool):
-                if not isinstance(value, bool):
-                    raise InvalidArgumentError(
-                        f"`{field.name}` must be a bool; got {shown(value)}."
-                    )
+                require_bool(field.name, value)
             elif field.name in HEAD_SIZES:
                 object.__setattr__(
                     self, field.name, head_size(field.name, value, self.d_model, self.n_heads)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity.exact.binary import Words, packed, unpacked
 from capacity.exact.types import Indices, IntegerFactors, Mask, Term
+from capacity.exact.words import Words, packed, unpacked
 from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.upper.lifting import ORDERS, rational_lift, work_of_lift

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.exact.binary import Words, packed, unpacked
 from capacity.exact.types import Indices, Mask, Term, vector
+from capacity.exact.words import Words, packed, unpacked
 
 # powers of 2 up to which whole numbers are looked for, and at which fractions are guessed
 _WHOLE, _GUESSES = 16, (24, 40, 60)

@@ -15,8 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from capacity.exact.binary import Words
 from capacity.exact.types import Indices, Term
+from capacity.exact.words import Words
 from capacity.rank.method import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.kinds.decomposition import Decomposition

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from capacity.checks import shown
 from capacity.errors import CertificateError
-from capacity.exact.types import AlgebraicTerm, AlgebraicVector, Indices, Term, Vector
+from capacity.exact.types import AlgebraicTerm, Indices, Term
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.kinds import KINDS
 
@@ -73,13 +73,19 @@ def _write_factors(name: str, factors: Iterable[NDArray[np.float64]]) -> dict[st
     return {name: [factor.tolist() for factor in factors]}
 
 
-def _write_terms(name: str, terms: Iterable[Term]) -> dict[str, Any]:
+def _write_terms(
+    name: str, terms: Iterable[Term] | Iterable[AlgebraicTerm], coefficient: Callable[[Any], Any]
+) -> dict[str, Any]:
     return {
         name: [
-            [[list(indices), [str(x) for x in values]] for indices, values in term]
+            [[list(indices), [coefficient(x) for x in values]] for indices, values in term]
             for term in terms
         ]
     }
+
+
+def _write_algebraic_number(coefficients: Iterable[Fraction]) -> list[str]:
+    return [str(x) for x in coefficients]
 
 
 def _write_polynomial(name: str, coefficients: Iterable[int]) -> dict[str, Any]:
@@ -88,15 +94,6 @@ def _write_polynomial(name: str, coefficients: Iterable[int]) -> dict[str, Any]:
 
 def _write_fraction(name: str, x: Fraction) -> dict[str, Any]:
     return {name: str(x)}
-
-
-def _write_algebraic_terms(name: str, terms: Iterable[AlgebraicTerm]) -> dict[str, Any]:
-    return {
-        name: [
-            [[list(indices), [[str(x) for x in c] for c in values]] for indices, values in term]
-            for term in terms
-        ]
-    }
 
 
 def items(data: object, n: int | None, what: str) -> list[object]:
@@ -127,18 +124,6 @@ def field(fields: Mapping[str, object], name: str, kind: Callable[..., Any]) -> 
     if isinstance(value, int) and abs(value) >= 2**63:
         raise CertificateError(f"`{name}` must be an integer of 64 bits; got {shown(value)}.")
     return value
-
-
-def _read_name(fields: Mapping[str, object], name: str) -> str:
-    return field(fields, name, str)
-
-
-def _read_integer(fields: Mapping[str, object], name: str) -> int:
-    return field(fields, name, int)
-
-
-def _read_real(fields: Mapping[str, object], name: str) -> float:
-    return field(fields, name, float)
 
 
 def _indices(fields: Mapping[str, object], name: str, *, least: int = 0) -> Indices:
@@ -214,18 +199,19 @@ def _reals(data: object) -> NDArray[np.float64]:
     return np.array(rows, np.float64)
 
 
-def _read_terms(fields: Mapping[str, object], name: str) -> tuple[Term, ...]:
-    return tuple(map(_term, field(fields, name, list)))
+def _read_terms(
+    fields: Mapping[str, object], name: str, coefficient: Callable[[object], Any]
+) -> tuple[Any, ...]:
+    return tuple(
+        tuple(_vector(vector, coefficient) for vector in items(term, None, "a term"))
+        for term in field(fields, name, list)
+    )
 
 
-def _term(data: object) -> Term:
-    return tuple(map(_vector, items(data, None, "a term")))
-
-
-def _vector(data: object) -> Vector:
+def _vector(data: object, coefficient: Callable[[object], Any]) -> tuple[Any, ...]:
     indices, values = items(data, 2, "a vector")
     i = tuple(_integer(x) for x in items(indices, None, "indices"))
-    return i, tuple(_coefficient(x) for x in items(values, len(i), "coefficients"))
+    return i, tuple(coefficient(x) for x in items(values, len(i), "coefficients"))
 
 
 def _read_polynomial(fields: Mapping[str, object], name: str) -> tuple[int, ...]:
@@ -239,20 +225,8 @@ def _read_fraction(fields: Mapping[str, object], name: str) -> Fraction:
     return _coefficient(fields.get(name))
 
 
-def _read_algebraic_terms(fields: Mapping[str, object], name: str) -> tuple[AlgebraicTerm, ...]:
-    return tuple(
-        tuple(_algebraic_vector(vector) for vector in items(term, None, "a term"))
-        for term in field(fields, name, list)
-    )
-
-
-def _algebraic_vector(data: object) -> AlgebraicVector:
-    indices, values = items(data, 2, "a vector")
-    i = tuple(_integer(x) for x in items(indices, None, "indices"))
-    return i, tuple(
-        tuple(_coefficient(x) for x in items(c, None, "a coefficient"))
-        for c in items(values, len(i), "coefficients")
-    )
+def _algebraic_number(data: object) -> tuple[Fraction, ...]:
+    return tuple(_coefficient(x) for x in items(data, None, "a coefficient"))
 
 
 def _coefficient(data: object) -> Fraction:
@@ -277,8 +251,8 @@ def _fraction(text: str) -> Fraction:
 
 
 _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
-    "integer": _read_integer,
-    "real": _read_real,
+    "integer": partial(field, kind=int),
+    "real": partial(field, kind=float),
     "indices": _indices,
     "slices": _indices,
     "pairs": _pairs,
@@ -288,17 +262,17 @@ _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
     "coefficients": _coefficients,
     "view": _read_view,
     "factors": _read_factors,
-    "terms": _read_terms,
+    "terms": partial(_read_terms, coefficient=_coefficient),
     "polynomial": _read_polynomial,
     "fraction": _read_fraction,
-    "algebraic terms": _read_algebraic_terms,
-    "name": _read_name,
+    "algebraic terms": partial(_read_terms, coefficient=_algebraic_number),
+    "name": partial(field, kind=str),
 }
 # fields of the other forms are written as they are
 _WRITERS: dict[Form, Callable[[str, Any], dict[str, Any]]] = {
     "factors": _write_factors,
-    "terms": _write_terms,
+    "terms": partial(_write_terms, coefficient=str),
     "polynomial": _write_polynomial,
     "fraction": _write_fraction,
-    "algebraic terms": _write_algebraic_terms,
+    "algebraic terms": partial(_write_terms, coefficient=_write_algebraic_number),
 }

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from capacity.recall.components.replaced import Outputs
 
 Mode: TypeAlias = Literal["mean", "zero", "resample"]
+# a layer, and the head in it
+Head: TypeAlias = tuple[int, int]
 
 
 @briefly_shown
@@ -63,8 +65,8 @@ class AblationTest:
     """
 
     table: pd.DataFrame = field(repr=False)
-    heads: tuple[tuple[int, int], ...]
-    random: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(repr=False)
+    heads: tuple[Head, ...]
+    random: dict[int, tuple[tuple[Head, ...], ...]] = field(repr=False)
     mode: Mode
     chosen_on: tuple[str, ...] = field(repr=False)
     model: str
@@ -87,7 +89,7 @@ def ablation_test(
     templates: TemplatesLike | None = None,
     *,
     n_heads: Sequence[int] = (1, 3),
-    heads: Iterable[tuple[int, int]] | None = None,
+    heads: Iterable[Head] | None = None,
     mode: Mode = "mean",
     n_random: int = 8,
     seed: Seed = 0,
@@ -181,31 +183,31 @@ def ablation_test(
     how = Asking(templates, candidates, labels, language, label_predicates)
     _, groups, notes = prompts_of(model, tokenizer, db, how, caller="ablation_test")
     model = unwrapped(model)
-    given = None if heads is None else _in_order(heads, chosen_heads)
+    passed = None if heads is None else _in_order(heads, chosen_heads)
     first = _first_half(groups, rng)
     total, n_done = 1 + len(numbers) * (n_random + 1), 0
     with quietly(), asked(model), bar() as shown_bar:
         report = progress or shown_bar
         report("sets of heads", 0, total, None)
         halves: list[_Half] = []
-        parts: dict[tuple[int, int], list[NDArray[np.floating]]] = {}
+        parts: dict[Head, list[NDArray[np.floating]]] = {}
         for prompts in groups:
             rows = [i for i, s in enumerate(prompts.subjects) if s in first]
             known = facts_right(model, prompts, batch_size)
             in_first = np.isin(prompts.prompt, rows)
-            if given is None:
+            if passed is None:
                 for head, part in _parts(model, prompts, known & in_first, batch_size):
                     parts.setdefault(head, []).append(part)
-            judged = np.flatnonzero(known & ~in_first if given is None else known)
+            judged = np.flatnonzero(known & ~in_first if passed is None else known)
             halves.append(_Half(prompts, Outputs(model, prompts, rows, batch_size), judged))
-        ranked = _ranked(parts) if given is None else given
+        ranked = _ranked(parts) if passed is None else passed
         if not any(len(half.judged) for half in halves) or not ranked:
             raise InvalidArgumentError(
                 f"The model must know facts of both halves of the subjects; {type(model).__name__} "
                 "has none in one of them. Pass more facts, or other templates."
             )
         there = halves[0].outputs.n_heads
-        _require_enough(numbers, ranked, there, is_given=given is not None)
+        _require_enough(numbers, ranked, there, is_given=passed is not None)
         random: dict[int, tuple[Any, ...]] = {}
         tables: list[pd.DataFrame] = []
         for n in numbers:
@@ -226,15 +228,13 @@ def ablation_test(
         tuple(ranked[: numbers[-1]]),
         random,
         mode,
-        tuple(sorted(first)) if given is None else (),
+        tuple(sorted(first)) if passed is None else (),
         type(model).__name__,
         notes,
     )
 
 
-def _in_order(
-    heads: Iterable[tuple[int, int]], checked: Callable[[Iterable[tuple[int, int]]], object]
-) -> list[tuple[int, int]]:
+def _in_order(heads: Iterable[Head], checked: Callable[[Iterable[Head]], object]) -> list[Head]:
     pairs = [*heads]
     checked(pairs)
     if not pairs or len(set(pairs)) < len(pairs):
@@ -256,35 +256,32 @@ def _first_half(groups: Sequence[Prompts], rng: np.random.Generator) -> set[str]
 
 def _parts(
     model: Any, prompts: Prompts, wanted: NDArray[np.bool_], batch_size: int
-) -> Iterator[tuple[tuple[int, int], NDArray[np.floating]]]:
+) -> Iterator[tuple[Head, NDArray[np.floating]]]:
     """Yield the part of each head in the contrasts of the facts that are wanted."""
     from capacity.recall.components.logits import component_logits
 
-    found = component_logits(model, prompts, batch_size=batch_size)
-    contrasts = contrasted(found.parts, prompts, runners_up(found.logits, prompts))
-    for (name, layer, head), part in zip(found.components, contrasts, strict=True):
+    logits = component_logits(model, prompts, batch_size=batch_size)
+    contrasts = contrasted(logits.parts, prompts, runners_up(logits.logits, prompts))
+    for (name, layer, head), part in zip(logits.components, contrasts, strict=True):
         if name == "head" and layer is not None and head is not None:
             yield (layer, head), part[wanted]
 
 
-def _ranked(
-    parts: dict[tuple[int, int], list[NDArray[np.floating]]],
-) -> list[tuple[int, int]]:
-    means = {head: np.concatenate(of) for head, of in parts.items()}
-    if not all(len(of) for of in means.values()):
+def _ranked(parts: dict[Head, list[NDArray[np.floating]]]) -> list[Head]:
+    of_facts = {head: np.concatenate(each) for head, each in parts.items()}
+    if not all(len(part) for part in of_facts.values()):
         return []
-    return sorted(means, key=lambda head: -float(means[head].mean()))
+    return sorted(of_facts, key=lambda head: -float(of_facts[head].mean()))
 
 
 def _require_enough(
-    numbers: list[int], ranked: list[tuple[int, int]], there: dict[int, int], *, is_given: bool
+    numbers: list[int], ranked: list[Head], there: dict[int, int], *, is_given: bool
 ) -> None:
-    odd = [one for one in ranked if one[0] not in there or one[1] >= there[one[0]]]
-    if odd:
-        raise InvalidArgumentError(
-            f"`heads` must be heads of the model; it has none at layer {odd[0][0]}, head "
-            f"{odd[0][1]}."
-        )
+    for layer, head in ranked:
+        if layer not in there or head >= there[layer]:
+            raise InvalidArgumentError(
+                f"`heads` must be heads of the model; it has none at layer {layer}, head {head}."
+            )
     most = len(ranked) if is_given else sum(there.values())
     most = min(most, sum(there.values()) // 2)
     if numbers[-1] > most:
@@ -297,7 +294,7 @@ def _require_enough(
 def _kept(
     model: Any,
     half: _Half,
-    heads: Sequence[tuple[int, int]],
+    heads: Sequence[Head],
     mode: Mode,
     rng: np.random.Generator,
     batch_size: int,
@@ -313,24 +310,18 @@ def _kept(
 
 
 def _summary(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    found = []
+    summary = []
     several = rows["predicate"].nunique() > 1
-    for (n, of), part in rows.groupby(["n_heads", "set"], sort=False):
+    for (n, which), part in rows.groupby(["n_heads", "set"], sort=False):
         groups = [("all", part)] if several else []
         for predicate, some in [*groups, *part.groupby("predicate", sort=False)]:
             means = some.groupby("at")["kept"].mean()
-            factors = some[["subject", "at"] if of == "random" else ["subject"]]
+            factors = some[["subject", "at"] if which == "random" else ["subject"]]
             low, high = mean_interval(some["kept"].astype(float), factors, seed=rng)
-            found.append({
-                "n_heads": n,
-                "predicate": predicate,
-                "set": of,
-                "kept": float(some["kept"].mean()),
-                "low": low,
-                "high": high,
-                "least": float(means.min()),
-                "most": float(means.max()),
-                "n_sets": len(means),
-                "n_facts": len(some) // len(means),
+            summary.append({
+                "n_heads": n, "predicate": predicate, "set": which,
+                "kept": float(some["kept"].mean()), "low": low, "high": high,
+                "least": float(means.min()), "most": float(means.max()),
+                "n_sets": len(means), "n_facts": len(some) // len(means),
             })  # fmt: skip
-    return pd.DataFrame(found)
+    return pd.DataFrame(summary)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capacity.recall.components.logits import runs_of
-from capacity.recall.components.places import Place, nearest_places, places_of
-from capacity.recall.components.prompts import Prompts
+from capacity.recall.components.prompts import Place, Prompts, nearest_places, places_of
 from capacity.recall.components.replaced import Context
 from capacity.transformer.activations.fixed_attention import fixed_attention
 

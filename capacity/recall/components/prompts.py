@@ -3,13 +3,18 @@
 After each prompt the model's logits are compared at the candidates' first tokens, so that one run
 has all that is asked. Candidates that begin with the same token can't be distinguished, and count
 as one. `capacity.recall.recall` scores whole objects instead.
+
+A prompt is a row of segments: words of the template, tokens of the subject, special tokens. A
+token's *place* is its segment, counted from the end, and its distance from the segment's end, so
+that the last token of the subject has the same place whatever the subject is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +29,8 @@ from capacity.recall.questions import Candidates, Question, prepared
 from capacity.recall.sentences import Writer
 from capacity.recall.templates import Template, TemplatesLike
 
+# a place of a token
+Place: TypeAlias = tuple[int, int]
 # whose a token is
 SOURCES = ("subject", "predicate", "rest")
 SUBJECT, PREDICATE, REST = range(3)
@@ -148,15 +155,15 @@ def prompts_of(
     return facts, found, (*notes, *(note for one in found for note in _notes(one)))
 
 
-def _together(predicate: str, of: list[Question], writer: Writer, tokenizer: Any) -> Prompts:
-    template, candidates = of[0].template, of[0].candidates
+def _together(predicate: str, questions: list[Question], writer: Writer, tokenizer: Any) -> Prompts:
+    template, candidates = questions[0].template, questions[0].candidates
     if "{subject}" not in template.text.partition("{object}")[0]:
         raise InvalidArgumentError(
             "A template must have {subject} before {object} where the model's answer is "
             f"attributed, as it continues what is before; got {shown(template.text)}. Omit it."
         )
     ids, sources, firsts = [], [], []
-    for question in of:
+    for question in questions:
         before, after = template.around(question.subject)
         sentences = writer.query(before, candidates, after, question.right).sentences
         least = min(one.first for one in sentences)
@@ -186,16 +193,16 @@ def _together(predicate: str, of: list[Question], writer: Writer, tokenizer: Any
             "the predicate."
         )
     at = [tokens.index(token) for token in firsts[0]]
-    rows = [(i, k, at[j]) for k, one in enumerate(of) for i, j in zip(one.facts, one.at,
+    rows = [(i, k, at[j]) for k, one in enumerate(questions) for i, j in zip(one.facts, one.at,
                                                                      strict=True)]  # fmt: skip
     numbers, prompt, own = np.array(rows, np.int64).T
-    wrong = np.ones((len(of), len(tokens)), bool)
-    for k, one in enumerate(of):
+    wrong = np.ones((len(questions), len(tokens)), bool)
+    for k, one in enumerate(questions):
         wrong[k, [at[j] for j in one.right]] = False
     return Prompts(
         predicate,
         template,
-        tuple(one.subject for one in of),
+        tuple(one.subject for one in questions),
         tuple(ids),
         tuple(sources),
         tuple(tokens),
@@ -230,3 +237,48 @@ def _source(begin: int, end: int, spans: list[tuple[int, int]]) -> int:
     if begin == end:
         return REST
     return SUBJECT if any(max(begin, a) < min(end, b) for a, b in spans) else PREDICATE
+
+
+def places_of(sources: Sequence[int]) -> list[Place]:
+    """Return the place of each token of a prompt.
+
+    Parameters
+    ----------
+    sources : sequence of int
+        Whose each token is, as in `Prompts.sources`.
+
+    Examples
+    --------
+    >>> places_of([1, 1, 0, 0, 0, 1])
+    [(2, 1), (2, 0), (1, 2), (1, 1), (1, 0), (0, 0)]
+    """
+    lengths = [len([*run]) for _, run in groupby(sources)]
+    last = len(lengths) - 1
+    return [(last - at, n - 1 - i) for at, n in enumerate(lengths) for i in range(n)]
+
+
+def nearest_places(wanted: Sequence[Place], known: Iterable[Place]) -> list[Place]:
+    """Return for each place the same one, or the farthest known one of its segment.
+
+    Parameters
+    ----------
+    wanted : sequence of (int, int)
+        Places of a prompt.
+    known : iterable of (int, int)
+        Places of other prompts of the template: all distances up to the largest, for a segment.
+
+    Examples
+    --------
+    A subject of three tokens, beside one of two:
+
+    >>> nearest_places([(1, 2), (1, 1), (1, 0)], [(1, 1), (1, 0)])
+    [(1, 1), (1, 1), (1, 0)]
+    """
+    farthest: dict[int, int] = {}
+    for segment, distance in known:
+        farthest[segment] = max(distance, farthest.get(segment, 0))
+    most = max(farthest)
+    return [
+        (min(segment, most), min(distance, farthest[min(segment, most)]))
+        for segment, distance in wanted
+    ]

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from capacity.recall.components.judging import brought
 from capacity.recall.components.logits import batched, runs_of
-from capacity.recall.components.places import Place, nearest_places, places_of
-from capacity.recall.components.prompts import Prompts
+from capacity.recall.components.prompts import Place, Prompts, nearest_places, places_of
 from capacity.transformer.activations.editing import Edits, edited
 
 # what heads write instead: nothing, their mean at the place, or what they write of another subject

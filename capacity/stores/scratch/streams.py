@@ -12,15 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from capacity.database.io.files.content import (
+from capacity.database.io.files.compression import (
     BROKEN,
-    Content,
     broken_stream,
-    check,
     compression,
     decompressing,
-    of_storage,
 )
+from capacity.database.io.files.content import Content, check, of_storage
 from capacity.database.io.files.foreign import foreign_bytes
 from capacity.errors import DatabaseFormatError, StorageError
 from capacity.reading_limits import Growing, Limits

@@ -19,7 +19,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -122,89 +121,85 @@ def processes(
         If `ATTEMPTS` processes in a row die before they can do anything, or a function can't be
         sent to them.
     """
-    team: list[_Worker] = []
-    method = _start_method()
-
-    def start() -> None:
-        taken = {worker.number for worker in team}
-        team.append(_start_worker(method, min(set(range(len(team) + 1)) - taken), prepare))
-
+    team = _Team(workers, prepare)
     try:
-        if early and method == "spawn":
+        if early and team.method == "spawn":
             for _ in range(workers):
-                start()
-        yield partial(_in_processes, team, workers, start)
+                team.start()
+        yield team.do
     finally:
-        for worker in team:
+        for worker in team.workers:
             _end(worker)
 
 
-def _in_processes(
-    team: list[_Worker],
-    workers: int,
-    start: Callable[[], None],
-    function: Callable[..., Any],
-    tasks: Tasks,
-) -> Generator[Outcome, None, None]:
-    try:
-        yield from _outcomes(team, workers, start, function, tasks)
-    finally:
-        # a worker that is still busy with this call would answer the next one
-        for worker in [w for w in team if w.task is not None]:
-            team.remove(worker)
-            _end(worker)
+class _Team:
+    """Worker processes, at most `size` of them, which do the tasks of one call after the other."""
 
+    def __init__(self, size: int, prepare: Callable[[int], object] | None) -> None:
+        self.workers: list[_Worker] = []
+        self.method: Method = _start_method()
+        self._size, self._prepare = size, prepare
 
-def _outcomes(
-    team: list[_Worker],
-    workers: int,
-    start: Callable[[], None],
-    function: Callable[..., Any],
-    tasks: Tasks,
-) -> Iterator[Outcome]:
-    waiting = deque(tasks)
-    deaths: Counter[Hashable] = Counter()
-    left, failed_starts = len(waiting), 0
-    while left:
-        busy = sum(worker.task is not None for worker in team)
-        while len(team) < min(workers, busy + len(waiting)):
-            start()
-        for worker in team:
-            if worker.ready and worker.task is None and waiting:
-                _begin(worker, function, waiting, tasks)
-        readable = wait([w.connection for w in team if w.task is not None or not w.ready])
-        for worker in [w for w in team if w.connection in readable]:
-            try:
-                message = worker.connection.recv()
-            except (EOFError, OSError):
-                team.remove(worker)
-                worker.process.join()
-                if not worker.ready:
-                    failed_starts += 1
-                    if failed_starts == ATTEMPTS:
-                        raise SweepError(_FAILED_STARTS) from None
-                    continue
-                deaths[worker.task] += 1
-                if deaths[worker.task] < ATTEMPTS:
-                    waiting.appendleft(worker.task)
-                    continue
-                message = Outcome(worker.task, error=_DIED)
-            worker.ready, failed_starts = True, 0
-            if isinstance(message, Outcome) and message.lost:
-                team.remove(worker)
+    def start(self) -> None:
+        """Start a process, whose number is the least that no other one has."""
+        taken = {worker.number for worker in self.workers}
+        number = min(set(range(len(self.workers) + 1)) - taken)
+        self.workers.append(_start_worker(self.method, number, self._prepare))
+
+    def do(self, function: Callable[..., Any], tasks: Tasks) -> Generator[Outcome, None, None]:
+        """Do tasks in the processes, as `Executor` has it."""
+        try:
+            yield from self._outcomes(function, tasks)
+        finally:
+            # a worker that is still busy with this call would answer the next one
+            for worker in [w for w in self.workers if w.task is not None]:
+                self.workers.remove(worker)
                 _end(worker)
-                deaths[worker.task] += 1
-                if deaths[worker.task] < ATTEMPTS:
-                    warn_caller(UserWarning(f"{message.error} It is tried again."))
-                    waiting.appendleft(worker.task)
-                    continue
-            if isinstance(message, Outcome):
-                left -= 1
-                name, worker.task = worker.task, None
-                if waiting and worker in team:
-                    # who listens may take its time, and the worker should not wait for it
+
+    def _outcomes(self, function: Callable[..., Any], tasks: Tasks) -> Iterator[Outcome]:
+        team, waiting = self.workers, deque(tasks)
+        deaths: Counter[Hashable] = Counter()
+        left, failed_starts = len(waiting), 0
+        while left:
+            busy = sum(worker.task is not None for worker in team)
+            while len(team) < min(self._size, busy + len(waiting)):
+                self.start()
+            for worker in team:
+                if worker.ready and worker.task is None and waiting:
                     _begin(worker, function, waiting, tasks)
-                yield replace(message, name=name)
+            readable = wait([w.connection for w in team if w.task is not None or not w.ready])
+            for worker in [w for w in team if w.connection in readable]:
+                try:
+                    message = worker.connection.recv()
+                except (EOFError, OSError):
+                    team.remove(worker)
+                    worker.process.join()
+                    if not worker.ready:
+                        failed_starts += 1
+                        if failed_starts == ATTEMPTS:
+                            raise SweepError(_FAILED_STARTS) from None
+                        continue
+                    deaths[worker.task] += 1
+                    if deaths[worker.task] < ATTEMPTS:
+                        waiting.appendleft(worker.task)
+                        continue
+                    message = Outcome(worker.task, error=_DIED)
+                worker.ready, failed_starts = True, 0
+                if isinstance(message, Outcome) and message.lost:
+                    team.remove(worker)
+                    _end(worker)
+                    deaths[worker.task] += 1
+                    if deaths[worker.task] < ATTEMPTS:
+                        warn_caller(UserWarning(f"{message.error} It is tried again."))
+                        waiting.appendleft(worker.task)
+                        continue
+                if isinstance(message, Outcome):
+                    left -= 1
+                    name, worker.task = worker.task, None
+                    if waiting and worker in team:
+                        # who listens may take its time, and the worker should not wait for it
+                        _begin(worker, function, waiting, tasks)
+                    yield replace(message, name=name)
 
 
 _DIED = f"its process died {ATTEMPTS} times, killed or out of memory"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -64,8 +64,7 @@ def mutated(
     data = certificate.to_dict()
     spare = [argument for one in others for argument in one.to_dict()["arguments"]]
     for _ in range(choose.integer(1, 3)):
-        edit = choose.one(EDITS)
-        edit(choose, data, spare)
+        choose.one(EDITS)(choose, data, spare)
     if choose.chance(2, 3):
         _make_it_fit(data)
     if choose.chance(1, 6):
@@ -73,15 +72,12 @@ def mutated(
     return data
 
 
-def _places(data: Any) -> list[tuple[Any, Any]]:
-    """All (container, key) pairs within JSON data."""
-    keys = data.keys() if isinstance(data, dict) else range(len(data))
-    found: list[tuple[Any, Any]] = []
-    for key in keys:
-        found.append((data, key))
+def _places(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield all (container, key) pairs within JSON data."""
+    for key in data if isinstance(data, dict) else range(len(data)):
+        yield data, key
         if isinstance(data[key], dict | list):
-            found += _places(data[key])
-    return found
+            yield from _places(data[key])
 
 
 def _change_a_number(choose: Choices, data: Data, _: list[Data]) -> None:
@@ -201,16 +197,16 @@ def _change_the_modes(choose: Choices, data: Data, _spare: list[Data]) -> None:
                 argument.pop(name, None)
             argument |= {"indices": sides, "bases": bases}
             lists += [sides, bases]
-        lists += [one for name in ("columns", "terms", "fibers") for one in argument.get(name, [])]
-    lists = [one for one in lists if isinstance(one, list)]
+        lists += [x for name in ("columns", "terms", "fibers") for x in argument.get(name, [])]
+    lists = [x for x in lists if isinstance(x, list)]
     if not lists:
         data["groups"] = choose.one([[[0], [1, 2]], [[0, 1], [2]], [[0], [1], [2]], [[0, 2], [1]]])
         return
-    for one in lists if choose.chance(1, 2) else [choose.one(lists)]:
-        if one and choose.chance(1, 2):
-            del one[choose.integer(0, len(one) - 1)]
+    for indices in lists if choose.chance(1, 2) else [choose.one(lists)]:
+        if indices and choose.chance(1, 2):
+            del indices[choose.integer(0, len(indices) - 1)]
         else:
-            one.append(copy.deepcopy(choose.one(one)) if one else 0)
+            indices.append(copy.deepcopy(choose.one(indices)) if indices else 0)
 
 
 def _rearrange_a_minor(choose: Choices, data: Data, spare: list[Data]) -> None:
@@ -228,8 +224,7 @@ def _rearrange_a_minor(choose: Choices, data: Data, spare: list[Data]) -> None:
             minor["blocks"], minor["eliminated"] = [n], [choose.integer(0, n)]
         case 2:
             first = choose.integer(0, n)
-            minor["blocks"] = [first, n - first]
-            minor["eliminated"] = [choose.integer(0, first), 0]
+            minor["blocks"], minor["eliminated"] = [first, n - first], [choose.integer(0, first), 0]
         case _:
             minor.get("rows", []).append(choose.integer(0, n + 1))
             minor.get("columns", []).append([choose.integer(0, n), choose.integer(0, n)])
@@ -263,22 +258,11 @@ def _remove_a_key(choose: Choices, data: Data, _: list[Data]) -> None:
 Edit: TypeAlias = Callable[[Choices, Data, list[Data]], None]
 # edits that keep most of the proof come first, and more often
 EDITS: tuple[Edit, ...] = (
-    _change_a_number,
-    _change_a_number,
-    _change_a_list,
-    _change_a_list,
-    _double_an_argument,
-    _drop_an_argument,
-    _replace_an_argument,
-    _change_a_coefficient,
-    _exchange_what_it_is_about,
-    _rearrange_a_minor,
-    _change_a_group,
-    _replace_a_prime,
-    _replace_a_basis,
-    _change_the_modes,
-    _remove_a_key,
-)
+    _change_a_number, _change_a_number, _change_a_list, _change_a_list,
+    _double_an_argument, _drop_an_argument, _replace_an_argument, _change_a_coefficient,
+    _exchange_what_it_is_about, _rearrange_a_minor, _change_a_group, _replace_a_prime,
+    _replace_a_basis, _change_the_modes, _remove_a_key,
+)  # fmt: skip
 
 
 def _make_it_fit(data: Data) -> None:

@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
+from capacity.transformer.activations.following.head_outputs import Heads
 from capacity.transformer.activations.following.modules import (
     modules_of,
     product_of,
     require_attending,
 )
-from capacity.transformer.activations.following.recorder import Heads, Recorder
+from capacity.transformer.activations.following.recorder import Recorder
 from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.models.families import Part, body_of
 from capacity.transformer.activations.models.inputs import checked_inputs, mask_of
@@ -28,6 +29,7 @@ from capacity.transformer.activations.records.validation import (
     check_output,
     is_softmax,
     random_vector,
+    require_within,
 )
 from capacity.transformer.activations.untouched import (
     generator_of,
@@ -176,14 +178,14 @@ class Run:
         plan = self.plan
         if plan.layers is not None and index not in plan.layers:
             return
-        of = f"layer {index} of {self.source}"
+        where = f"layer {index} of {self.source}"
         if not self._mask.numel():
             self._find_masks(heads)
         keys = self._mask if self._of_keys is None else self._of_keys
         shape, known = heads.call.pattern.shape, (*self._mask.shape, keys.shape[1])
         if (shape[0], *shape[2:]) != known:
             raise InvalidArgumentError(
-                f"All layers must attend among the same tokens of the same sentences; {of} has "
+                f"All layers must attend among the same tokens of the same sentences; {where} has "
                 f"patterns of shape {tuple(shape)}, where {known} is the shape (batch, n, m) of "
                 "the others: sentences or images are split on the way. Pass the module that holds "
                 "such layers alone, or tensors to capacity.transformer.from_tensors."
@@ -194,8 +196,8 @@ class Run:
         layer = layer.without_padding(self._mask, self._of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
         product = product_of(heads.output.module, W_O, r)
-        check_heads(layer, self._mask, of, causal=causal, how=plan.check)
-        check_output(layer, heads.output.output, self._mask, of, product,
+        check_heads(layer, self._mask, where, causal=causal, how=plan.check)
+        check_output(layer, heads.output.output, self._mask, where, product,
                      hooked=self._recorder.hooked)  # fmt: skip
         if plan.heads is not None:
             require_within("heads", plan.heads, layer.v.shape[1])
@@ -207,11 +209,10 @@ class Run:
         batch = next(len(x) for x in self._given.values() if isinstance(x, Tensor))
         decoder = self.plan.part in ("decoder", "cross")
         name = "decoder_attention_mask" if decoder else "attention_mask"
-        device = heads.call.v.device
-        self._mask = mask_of(self._given, name, (batch, n), self._body).to(device)
+        self._mask = mask_of(self._given, name, (batch, n), self._body).to(heads.call.v.device)
         if self.plan.part == "cross":
             of_keys = mask_of(self._given, "attention_mask", (batch, n_keys), self._body)
-            self._of_keys = of_keys.to(device)
+            self._of_keys = of_keys.to(self._mask.device)
 
     def _kind_of(self, heads: Heads) -> tuple[Tensor | None, bool, Tensor | None]:
         """Mask of the model, whether it is causal, and what it allows if that isn't everything."""
@@ -231,15 +232,3 @@ class Run:
             window = None if allowed is None or (allowed | ~every).all() else allowed & every
             self._masks[id(mask)] = mask, bool(causal), window
         return self._masks[id(mask)]
-
-
-def require_within(name: str, numbers: tuple[int, ...] | None, n: int) -> None:
-    """Refuse ascending indices of layers or heads beyond the last one.
-
-    Raises
-    ------
-    InvalidArgumentError
-        With the number of them.
-    """
-    if numbers is not None and numbers[-1] >= n:
-        raise InvalidArgumentError(f"`{name}` must be from 0 to {n - 1}; got {numbers[-1]}.")

@@ -153,19 +153,19 @@ def _calls(model: nn.Module, embeddings: Tensor) -> Iterator[tuple[Any, Tensor, 
         yield module, x.flatten(0, -2), y.flatten(0, -2), logits
 
 
-def _multiple(found: Tensor, of: Tensor) -> tuple[float, float]:
+def _multiple(x: Tensor, y: Tensor) -> tuple[float, float]:
     """Number that one tensor is, times another, and how far it is from that, of its size."""
-    if found.shape != of.shape:
+    if x.shape != y.shape:
         return 1.0, math.inf
     # a vocabulary may be filled up with tokens that can't be predicted
-    real = found.isfinite() & of.isfinite()
-    one, two = found[real].double(), of[real].double()
-    square = float(two.square().sum())
+    real = x.isfinite() & y.isfinite()
+    a, b = x[real].double(), y[real].double()
+    square = float(b.square().sum())
     if not square:
         return 1.0, math.inf
-    factor = float(one @ two) / square
+    factor = float(a @ b) / square
     factor = 1.0 if abs(factor - 1) <= 1e-6 else factor
-    off = float((one - factor * two).abs().max() / one.abs().max().clamp_min(1e-300))
+    off = float((a - factor * b).abs().max() / a.abs().max().clamp_min(1e-300))
     return factor, off
 
 

@@ -144,14 +144,14 @@ def _table(columns: list[tuple[Tensor, ...]]) -> pd.DataFrame:
     import pandas as pd
 
     names = ["stage", "sentence", "position", "token", "logit", "probability", "rank"]
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {
             name: np.concatenate([x.cpu().numpy().reshape(-1) for x in parts])
             for name, parts in zip(names, zip(*columns, strict=True), strict=True)
         }
     )
     order = ["sentence", "stage", "position", *names[3:]]
-    return found.sort_values(order[:3], kind="stable", ignore_index=True)[order]
+    return table.sort_values(order[:3], kind="stable", ignore_index=True)[order]
 
 
 def _reading(model: nn.Module) -> Callable[[Tensor], Tensor]:

@@ -119,8 +119,8 @@ class LogitAttribution:
 
         most = len(self.logits) - 1
         sentence = require_integer("sentence", sentence, least=0, most=most)
-        found = [of_layer[sentence].double().cpu().numpy() for of_layer in self.by_origin]
-        n = found[0].shape[1]
+        shares = [of_layer[sentence].double().cpu().numpy() for of_layer in self.by_origin]
+        n = shares[0].shape[1]
         if tokens is not None and len(tokens) != n:
             raise InvalidArgumentError(
                 f"`tokens` must be as many as the sentence has with its padding, {n}; got "
@@ -130,7 +130,7 @@ class LogitAttribution:
         return pd.concat(
             {
                 number: pd.DataFrame(rows, columns=labels)
-                for number, rows in zip(self.layer_numbers, found, strict=True)
+                for number, rows in zip(self.layer_numbers, shares, strict=True)
             },
             names=["layer", "head"],
         )
@@ -326,14 +326,14 @@ def _table(shares: list[Share]) -> pd.DataFrame:
     import pandas as pd
 
     components, layers, heads, values = zip(*shares, strict=True)
-    found = torch.stack(values, dim=1).double().cpu().numpy()
-    batch, k = found.shape
+    logits = torch.stack(values, dim=1).double().cpu().numpy()
+    batch, k = logits.shape
     return pd.DataFrame(
         {
             "sentence": np.repeat(range(batch), k),
             "component": [*components] * batch,
             "layer": pd.array([*layers] * batch, dtype="Int64"),
             "head": pd.array([*heads] * batch, dtype="Int64"),
-            "logit": found.reshape(-1),
+            "logit": logits.reshape(-1),
         }
     )

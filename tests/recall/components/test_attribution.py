@@ -13,8 +13,15 @@ from capacity import Database
 from capacity.errors import CapacityError, InvalidArgumentError, PrecisionWarning
 from capacity.plots import plot_matrices
 from capacity.recall import FactAttribution, fact_attribution
-from capacity.recall.components.places import nearest_places, places_of
-from capacity.recall.components.prompts import PREDICATE, REST, SUBJECT, Asking, prompts_of
+from capacity.recall.components.prompts import (
+    PREDICATE,
+    REST,
+    SUBJECT,
+    Asking,
+    nearest_places,
+    places_of,
+    prompts_of,
+)
 from capacity.transformer import Normed, capture
 from tests.recall import tiny_language_models as tiny
 from tests.recall.components import constructed

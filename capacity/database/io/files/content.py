@@ -8,21 +8,22 @@ character like others, which literals and labels may hold.
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
 import hashlib
 import io
-import lzma
 import os
-import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from capacity.database.io.files.compression import (
+    BROKEN,
+    broken_stream,
+    compression,
+    decompressing,
+)
 from capacity.database.io.files.foreign import foreign_bytes, is_parquet
 from capacity.database.io.skipping import without
 from capacity.database.source import Source
@@ -256,13 +257,6 @@ def _not_utf_8(data: bytes, start: int = 0) -> int | None:
     return None
 
 
-def compression(beginning: bytes) -> str | None:
-    """Recognise how a file is compressed by its first ten bytes; None if it isn't."""
-    kind = next((k for magic, k in _MAGIC.items() if beginning.startswith(magic)), None)
-    # a text may begin with "BZh", but not with the block size and the first block's mark as well
-    return None if kind == "bzip2" and not _BZIP2.match(beginning) else kind
-
-
 def _decompressed(name: str, raw: bytes, limits: Limits) -> bytes:
     kind = compression(raw)
     if kind is None:
@@ -274,60 +268,3 @@ def _decompressed(name: str, raw: bytes, limits: Limits) -> bytes:
         raise of_storage(error) from None
     except BROKEN as error:
         raise broken_stream(name, kind, error) from None
-
-
-def broken_stream(name: str, kind: str, error: Exception) -> DatabaseFormatError:
-    """Make the error for a compressed stream that can't be read."""
-    return DatabaseFormatError(
-        name, f"the {kind} stream is broken ({error})", advice="Fetch or compress it again."
-    )
-
-
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
-# what a broken stream raises when it is read
-BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
-
-
-def decompressing(kind: str, stream: BinaryIO) -> Any:
-    """Make a reader of what a file decompresses to, which raises one of `BROKEN` if it is broken.
-
-    To be read by `Growing`, for it may have no end.
-    """
-    if kind == "gzip":
-        return gzip.open(stream)
-    if kind in ("bzip2", "xz"):
-        made = bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor
-        return _Streams(made, stream)
-    import pyarrow
-
-    return pyarrow.CompressedInputStream(stream, "zstd")
-
-
-class _Streams:
-    """Reader of concatenated bzip2 or xz streams; the standard one silently drops a broken one."""
-
-    def __init__(self, make: Callable[[], Any], stream: BinaryIO) -> None:
-        self.make, self.stream, self.current = make, stream, make()
-
-    def read(self, size: int) -> bytes:
-        while True:
-            more = b""
-            if self.current.eof:
-                more = self._next_stream()
-                if not more:
-                    return b""
-                self.current = self.make()
-            elif self.current.needs_input:
-                more = self.stream.read(2**20)
-                if not more:
-                    raise EOFError("it ends too early")
-            if piece := self.current.decompress(more, size):
-                return piece
-
-    def _next_stream(self) -> bytes:
-        """Return the beginning of the next stream, after the zeros that may be between two."""
-        more = self.current.unused_data.lstrip(b"\0")
-        while not more and (piece := self.stream.read(2**20)):
-            more = piece.lstrip(b"\0")
-        return more

@@ -63,8 +63,8 @@ def contexts_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
         If it can't be read, or is something else, such as a context itself.
     """
     content = read(path)
-    found = parse_json(content.name, content.data)
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+    files = parse_json(content.name, content.data)
+    if not isinstance(files, dict) or not all(isinstance(file, str) for file in files.values()):
         raise DatabaseFormatError(
             content.name,
             "a file of contexts must be a JSON object of IRIs and names of files",
@@ -73,7 +73,7 @@ def contexts_of_file(path: str | os.PathLike[str]) -> dict[str, str]:
             f"its IRI: contexts={{'IRI': {content.name!r}}}.",
         )
     folder = Path(path).parent
-    return {iri: os.fspath(folder / one) for iri, one in found.items()}
+    return {iri: os.fspath(folder / file) for iri, file in files.items()}
 
 
 def check_contexts(contexts: object) -> Contexts:
@@ -151,20 +151,20 @@ def _missing(name: str, iri: str, given: Sequence[str]) -> DatabaseFormatError:
 
 def _address(iri: str) -> str:
     """State where a context is downloaded, if its IRI isn't the address."""
-    known = _ONE_CONTEXT.fullmatch(iri)
-    name = known[1] if known is not None else re.sub(r"^https?://|/$", "", iri)
+    name = _shared_name(iri) or re.sub(r"^https?://|/$", "", iri)
     return f" from {_DOWNLOADS[name]}" if name in _DOWNLOADS else ""
 
 
 def _alike(iri: str, given: Iterable[str]) -> str | None:
     """Return the given IRI of the same context, where it has several."""
-    if (known := _ONE_CONTEXT.fullmatch(iri)) is None:
-        return None
-    for one in given:
-        other = _ONE_CONTEXT.fullmatch(one)
-        if other is not None and other[1] == known[1]:
-            return one
-    return None
+    name = _shared_name(iri)
+    return next((other for other in given if name and _shared_name(other) == name), None)
+
+
+def _shared_name(iri: str) -> str | None:
+    """Return the name of a context that has several IRIs."""
+    known = _ONE_CONTEXT.fullmatch(iri)
+    return None if known is None else known[1]
 
 
 def _references(node: Any) -> Any:
@@ -207,10 +207,9 @@ class _Inline:
 
     def __init__(self, name: str, contexts: Contexts, depth: int) -> None:
         self.name, self.contexts, self.depth = name, contexts, depth
-        self.level = 0
+        self.level = self.size = 0
         self.read: dict[str, tuple[Any, int]] = {}
         self.made: dict[tuple[str, int], tuple[Any, int]] = {}
-        self.size = 0
         # terms whose values are JSON, in which @context is a key like others
         self.of_json = {"@value"}
 

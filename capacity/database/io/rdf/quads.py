@@ -33,7 +33,7 @@ from capacity.database.io.rdf.guards.json import (
     refuse_deep_json,
 )
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
-from capacity.database.io.rdf.rdfxml.reading import RdfXmlLines
+from capacity.database.io.rdf.rdfxml.reading import QuadsOfXml
 from capacity.database.io.rdf.type_maps import without_type_maps
 from capacity.database.io.skipping import VERSION
 from capacity.database.terms.term import Ids
@@ -155,24 +155,6 @@ def parse_quads(
         tuple(graph_names(graph_ids, data)),
         parser.prefixes,
     )
-
-
-class QuadsOfXml(Iterator[ox.Quad]):
-    """The quads of a document of RDF/XML, and its prefixes, as a parser of pyoxigraph has them."""
-
-    def __init__(self, content: Content, base: str) -> None:
-        self._lines = RdfXmlLines(content, base)
-        self._quads = (
-            quad for lines in self._lines for quad in ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)
-        )
-
-    @property
-    def prefixes(self) -> Mapping[str, str]:
-        """Namespaces by prefix, once a triple is read."""
-        return self._lines.prefixes
-
-    def __next__(self) -> ox.Quad:
-        return next(self._quads)
 
 
 def parser_of(

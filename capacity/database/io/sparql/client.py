@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar
 from urllib.parse import urlencode, urljoin
 
 from capacity._version import __version__
-from capacity.checks import shown
+from capacity.checks import require_seconds, shown
 from capacity.database.io.sparql.bodies import Body
 from capacity.database.io.sparql.connections import BusyError, Connections, failed, require_answer
 from capacity.database.io.sparql.endpoints import (
@@ -293,25 +293,3 @@ class Client:
                 f"it hasn't answered whole within {self._seconds:g} seconds",
                 "Ask for fewer facts, or raise `deadline`.",
             )
-
-
-def require_seconds(name: str, value: object) -> float:
-    """Return a positive number of seconds, at most a year, as a float.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For any other value.
-
-    Examples
-    --------
-    >>> require_seconds("timeout", 5)
-    5.0
-    """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    # threads wait no longer than this, and NaN compares with nothing
-    if not (number and 0 < value <= 366 * 86400):  # type: ignore[operator]
-        raise InvalidArgumentError(
-            f"`{name}` must be a positive number of seconds; got {shown(value)}."
-        )
-    return float(value)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ from capacity.database.io.tables.table import Table, empty_row, wrong_columns
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-def columns_of_folders(name: str) -> dict[str, str | None]:
+def columns_of_folders(path: str) -> dict[str, str | None]:
     """Read the columns, and their values, that the folders of a file name; None is no value.
 
     Examples
@@ -41,22 +41,18 @@ def columns_of_folders(name: str) -> dict[str, str | None]:
     >>> columns_of_folders("people/year=1990/relation=born%20in/part.0.parquet")
     {'year': '1990', 'relation': 'born in'}
     """
-    found: dict[str, str | None] = {}
-    for folder in reversed(Path(name).parts[:-1]):
+    columns: dict[str, str | None] = {}
+    for folder in reversed(Path(path).parts[:-1]):
         column, equals, value = folder.partition("=")
         if not (column and equals):
             break
         try:
-            known = _unescaped(column), _unescaped(value)
+            name, text = (unquote_to_bytes(part.encode()).decode() for part in (column, value))
         except UnicodeError:
             # no text, and so no name and no label
             break
-        found.setdefault(known[0], None if value == _NO_VALUE else known[1])
-    return dict(reversed(found.items()))
-
-
-def _unescaped(text: str) -> str:
-    return unquote_to_bytes(text.encode()).decode()
+        columns.setdefault(name, None if value == _NO_VALUE else text)
+    return dict(reversed(columns.items()))
 
 
 def names_with_folders(
@@ -129,10 +125,9 @@ def with_folders(table: Table, options: TableOptions) -> tuple[Table, TableOptio
     if not folders or options.wide or not table.rows:
         return table, options
     _, first = table.rows[0]
-    of = _Folders(table, options, first, {k: v for k, v in folders.items() if k not in first})
-    if options.columns is not None:
-        return of.chosen(options.columns)
-    return of.recognised()
+    added = {name: value for name, value in folders.items() if name not in first}
+    whole = _Folders(table, options, first, added)
+    return whole.recognised() if options.columns is None else whole.chosen(options.columns)
 
 
 @dataclass(frozen=True)
@@ -168,9 +163,8 @@ class _Folders:
                 return self._extended(1, replace(self.options, columns=order))
             if self.options.wide is None:
                 raise self._doubt("the names of columns are in another row, too")
-        roles = self._roles()
-        if arity != 3 or len(roles) < len(self.added):
-            roles = {}
+        known = self._roles()
+        roles = known if arity == 3 and len(known) == len(self.added) else {}
         if n_own == arity or _is_complete(self.first):
             self._refuse_other_values(roles)
             return self.table, self.options
@@ -254,10 +248,10 @@ class _Folders:
         own: tuple[str | int, ...] = self.first if n_header else tuple(range(len(self.first)))
         if options.terms is None and n_header and all(map(is_variable, self.first)):
             options = replace(options, terms="n3")
-        rows = _Extended(
-            self.table, self.table.rows[n_header:], len(self.first), tuple(self.added.values()),
-            refuses_empty=options.wide is None,
-        )  # fmt: skip
+        # a missing cell is None, which the types don't tell
+        values = cast("tuple[str, ...]", tuple(self.added.values()))
+        rows = _Extended(self.table, self.table.rows[n_header:], len(self.first), values,
+                         refuses_empty=options.wide is None)  # fmt: skip
         # columns without names have positions
         names = cast("tuple[str, ...]", (*own, *self.added))
         return Table(self.table.name, self.table.format, rows, names), options
@@ -269,10 +263,11 @@ def _example(n_own: int, roles: Mapping[int, int]) -> list[int]:
     return [roles[i] if i in roles else next(own, n_own) for i in range(3)]
 
 
+@dataclass(frozen=True, eq=False)
 class _Extended(Sequence[Row]):
     """The rows of a table, each with the values of its folders.
 
-    Parameters
+    Attributes
     ----------
     table : Table
         The table, for messages.
@@ -286,27 +281,20 @@ class _Extended(Sequence[Row]):
         Whether a row of nothing but empty cells, before these, is refused.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        rows: Sequence[Row],
-        width: int,
-        values: tuple[str | None, ...],
-        *,
-        refuses_empty: bool,
-    ) -> None:
-        self._table, self._rows, self._width = table, rows, width
-        # a missing cell is None, which the types don't tell
-        self._values, self._refuses_empty = cast("tuple[str, ...]", values), refuses_empty
+    table: Table
+    rows: Sequence[Row]
+    width: int
+    values: tuple[str, ...]
+    refuses_empty: bool
 
     def __iter__(self) -> Iterator[Row]:
-        return map(self._with_values, self._rows)
+        return map(self._with_values, self.rows)
 
     def __bool__(self) -> bool:
-        return bool(self._rows)
+        return bool(self.rows)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     @overload
     def __getitem__(self, at: int) -> Row: ...
@@ -314,20 +302,17 @@ class _Extended(Sequence[Row]):
     def __getitem__(self, at: slice) -> _Extended: ...
     def __getitem__(self, at: int | slice) -> Row | _Extended:
         if isinstance(at, slice):
-            return _Extended(
-                self._table, self._rows[at], self._width, self._values,
-                refuses_empty=self._refuses_empty,
-            )  # fmt: skip
-        return self._with_values(self._rows[at])
+            return replace(self, rows=self.rows[at])
+        return self._with_values(self.rows[at])
 
-    def _with_values(self, one: Row) -> Row:
-        line, row = one
-        if len(row) != self._width:
-            raise self._table.error(
-                f"a row must hold {self._width} cells, as the first one does; this one has "
+    def _with_values(self, numbered: Row) -> Row:
+        line, row = numbered
+        if len(row) != self.width:
+            raise self.table.error(
+                f"a row must hold {self.width} cells, as the first one does; this one has "
                 f"{len(row)}",
                 line,
             ).about_row(width=True)
-        if self._refuses_empty and not any(row):
-            raise empty_row(self._table, line)
-        return line, (*row, *self._values)
+        if self.refuses_empty and not any(row):
+            raise empty_row(self.table, line)
+        return line, (*row, *self.values)

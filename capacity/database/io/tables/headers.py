@@ -39,6 +39,8 @@ from typing import TypeAlias
 
 from capacity.checks import cut
 from capacity.database.arity import role_names
+from capacity.database.io.files.pieces import UnsuitedError
+from capacity.database.io.table_options import TableOptions
 
 Row: TypeAlias = tuple[int, tuple[str, ...]]
 
@@ -354,6 +356,40 @@ def unlike_the_rest(rows: Sequence[Row]) -> str | None:
                 again = repeats(first, rows, range(len(first)))
                 return None if again else f"the other rows hold {kind} below {cut(word)}"
     return None
+
+
+def rows_of_header(rows: Sequence[Row], options: TableOptions) -> int:
+    """Return the number of rows of the header of a plain table, by its first rows.
+
+    What these rules deny of the first rows, they deny of all: each needs all rows to agree.
+
+    Raises
+    ------
+    UnsuitedError
+        If another reader must decide.
+    """
+    if options.wide or options.columns is not None or options.terms == "n3":
+        raise UnsuitedError
+    # a longer row takes more than the first piece
+    if len(rows) < 2:
+        raise UnsuitedError
+    arity, first = options.arity, rows[0][1]
+    if first == role_names(arity):
+        return 1
+    # a row of literals over terms may be a header
+    if all(cell.startswith('"') for cell in first):
+        raise UnsuitedError
+    # alone, so that it doesn't matter whether a word of it occurs again
+    header = find_header(rows[:1], arity)
+    if header is None or header.rows:
+        raise UnsuitedError
+    if options.wide is not None:
+        return 0
+    may_be_wide = arity == 3 and not never_wide(rows[1:], first)
+    numbered = first == tuple(map(str, range(arity)))
+    if may_be_wide or numbered or unlike_the_rest(rows) is not None:
+        raise UnsuitedError
+    return 0
 
 
 def _is_word(cell: str) -> bool:

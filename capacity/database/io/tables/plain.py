@@ -24,12 +24,7 @@ from capacity.database.io.files.pieces import UnsuitedError, pieces_of
 from capacity.database.io.reading import Reading
 from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.comments import after_comments, comments_before, notes_on
-from capacity.database.io.tables.headers import (
-    Row,
-    find_header,
-    never_wide,
-    unlike_the_rest,
-)
+from capacity.database.io.tables.headers import Row, rows_of_header
 from capacity.database.io.tables.table import SEPARATORS, quoted_cell
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.columns import CODES, UnsortedTerms, compute
@@ -78,7 +73,9 @@ class PlainTable:
         """
         cells = self._read(bytes(lines))
         if self._skip is None:
-            self._skip = _rows_of_header(cells, self.options)
+            columns = [column.to_pylist() for column in cells.slice(0, _SAMPLE).columns]
+            rows = [(0, row) for row in zip(*columns, strict=True)]
+            self._skip = rows_of_header(rows, self.options)
         skipped, self._skip = self._skip, max(0, self._skip - cells.num_rows)
         return cells.slice(skipped)
 
@@ -192,41 +189,6 @@ def _quoted_well(text: bytes) -> bool:
     after = np.where(at[1::2] + 1 < len(data), data[np.minimum(at[1::2] + 1, len(data) - 1)], _FEED)
     outside = np.array([ord(","), _FEED, _QUOTE], np.uint8)
     return bool(np.isin(before, outside).all() and np.isin(after, [*outside, _RETURN]).all())
-
-
-def _rows(cells: pa.Table) -> list[Row]:
-    columns = [column.to_pylist() for column in cells.columns]
-    return [(0, row) for row in zip(*columns, strict=True)]
-
-
-def _rows_of_header(cells: pa.Table, options: TableOptions) -> int:
-    """Return the number of rows of the header.
-
-    What these rules deny of the first rows, they deny of all: each needs all rows to agree.
-    """
-    if options.wide or options.columns is not None or options.terms == "n3":
-        raise UnsuitedError
-    rows, arity = _rows(cells.slice(0, _SAMPLE)), options.arity
-    # a longer row takes more than the first piece
-    if len(rows) < 2:
-        raise UnsuitedError
-    first = rows[0][1]
-    if first == role_names(arity):
-        return 1
-    # a row of literals over terms may be a header
-    if all(cell.startswith('"') for cell in first):
-        raise UnsuitedError
-    # alone, so that it doesn't matter whether a word of it occurs again
-    header = find_header(rows[:1], arity)
-    if header is None or header.rows:
-        raise UnsuitedError
-    if options.wide is not None:
-        return 0
-    may_be_wide = arity == 3 and not never_wide(rows[1:], first)
-    numbered = first == tuple(map(str, range(arity)))
-    if may_be_wide or numbered or unlike_the_rest(rows) is not None:
-        raise UnsuitedError
-    return 0
 
 
 def within_quotes(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:

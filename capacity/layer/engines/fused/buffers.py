@@ -244,6 +244,27 @@ def aligned_zeros(n: int, dtype: np.dtype[Any]) -> Floats:
     return array[start : start + n]
 
 
+def new_work(sizes: Sizes, facts: Facts, dtype: np.dtype[Any]) -> Work:
+    """Allocate the intermediate results of a step on some facts."""
+    n = len(facts.subjects)
+    rows = padded(n + len(facts.row_subjects), 4)
+    tokens, squares = sizes.active * sizes.heads * ROW, sizes.heads * ROW * ROW
+    lengths = {
+        **dict.fromkeys(("y", "q", "k", "dy", "dq", "dk"), tokens),
+        **dict.fromkeys(("VO", "d_product", "VO_T", "Q_T", "K_T"), squares),
+        "gates": padded(n * sizes.heads, VECTOR_BYTES // dtype.itemsize),
+        **dict.fromkeys(("rows", "rows_2", "d_rows"), rows * ROW),
+        "powers": 4 * sizes.width,
+        "mask": sizes.width,
+        **dict.fromkeys(("shifts", "sums"), rows),
+        "right": n,
+        "scales": 4,
+    }
+    work = Work(**{name: aligned_zeros(length, dtype) for name, length in lengths.items()})
+    work.mask[sizes.tokens :] = -1e30
+    return work
+
+
 Array = NDArray[Any]
 
 # embeddings of the tokens that are neither subject nor predicate, at the end

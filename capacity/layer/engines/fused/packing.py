@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.fused import buffers, epochs
-from capacity.layer.engines.fused.buffers import IDLE, Layout, aligned_zeros, facts_of, padded
+from capacity.layer.engines.fused.buffers import (
+    IDLE,
+    Layout,
+    aligned_zeros,
+    facts_of,
+    new_work,
+    padded,
+)
 from capacity.layer.engines.fused.kernels import kernel_for
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.pointers import words
@@ -85,7 +92,7 @@ class PackedRun:
             n_spans=len(spans),
             spans=spans.ravel(),
         )
-        self._work = self._new_work(self.facts)
+        self._work = new_work(self._sizes, self.facts, self.dtype)
         self._recorder = Recorder(recipe.epochs)
 
     def train(self, rng: np.random.Generator, snapshots: Snapshots) -> tuple[int, int]:
@@ -93,7 +100,7 @@ class PackedRun:
         recipe, n = self._recipe, len(self.facts.subjects)
         size = recipe.facts_a_step(n) or n
         batch = self._new_batch(size)
-        batch_work = self._new_work(batch) if size < n else self._work
+        batch_work = new_work(self._sizes, batch, self.dtype) if size < n else self._work
         recorder = self._recorder
         run = self._run(recorder, self._rule, recipe.learning_rates())
         arguments = (
@@ -222,28 +229,6 @@ class PackedRun:
         lengths = (size, size, size, 0, n_first, 0, size)
         room = buffers.Facts(size, n_first, *(np.zeros(length, np.int64) for length in lengths))
         return room._replace(row_starts=np.arange(n_first + 1))
-
-    def _new_work(self, facts: buffers.Facts) -> buffers.Work:
-        heads, active = self._sizes.heads, self._sizes.active
-        n = len(facts.subjects)
-        rows = padded(n + len(facts.row_subjects), 4)
-        lanes = VECTOR_BYTES // self.dtype.itemsize
-        tokens, squares = active * heads * ROW, heads * ROW * ROW
-        lengths = {
-            **dict.fromkeys(("y", "q", "k", "dy", "dq", "dk"), tokens),
-            **dict.fromkeys(("VO", "d_product", "VO_T", "Q_T", "K_T"), squares),
-            "gates": padded(n * heads, lanes),
-            **dict.fromkeys(("rows", "rows_2", "d_rows"), rows * ROW),
-            "powers": 4 * self._layout.width,
-            "mask": self._layout.width,
-            **dict.fromkeys(("shifts", "sums"), rows),
-            "right": n,
-            "scales": 4,
-        }
-        arrays = {name: aligned_zeros(size, self.dtype) for name, size in lengths.items()}
-        work = buffers.Work(**arrays)
-        work.mask[self._sizes.tokens :] = -1e30
-        return work
 
     def _epochs_a_call(self, n_steps: int) -> int:
         """Number of epochs in `PATIENCE_S` seconds, at about 10^9 numbers a second."""

@@ -13,7 +13,14 @@ from capacity.database.facts import Database
 from capacity.layer.decoder.config import DecoderConfig, Place
 from capacity.layer.decoder.structure import followed
 from capacity.layer.engines.tape import execute
-from capacity.layer.engines.tape.tape import Buffer, Tape, Weight, instructions, padded
+from capacity.layer.engines.tape.tape import (
+    Buffer,
+    Tape,
+    instructions,
+    layout_of,
+    padded,
+    with_heads_exchanged,
+)
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.forward import Weights
 from capacity.layer.run.history import Recorder
@@ -109,7 +116,7 @@ class RecordedRun:
         row_weights = np.bincount(targets[:, 1], masses, minlength=rows)
         # an index into the logits, and the row
         targets[:, 0] = targets[:, 0] * rows + targets[:, 1]
-        layout, size = _layout(weights)
+        layout, size = layout_of(weights)
         self._layout = layout
         kept = [(w.at, w.at + padded(math.prod(w.shape))) for name, w in layout.items()
                 if name not in frozen]  # fmt: skip
@@ -141,9 +148,8 @@ class RecordedRun:
         )
         self._size = size
         for name, weight in layout.items():
-            self._a[weight.at : weight.at + weights[name].size] = _inward(
-                name, weights[name]
-            ).ravel()
+            array = with_heads_exchanged(name, weights[name])
+            self._a[weight.at : weight.at + array.size] = array.ravel()
         self._given = weights
         self._recorder = Recorder(recipe.epochs)
 
@@ -203,12 +209,12 @@ class RecordedRun:
 
     def _outward(self, start: int) -> dict[str, Array]:
         """Weights, or gradients, as arrays of the given shapes."""
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for name, weight in self._layout.items():
             at = start + weight.at
             array = self._a[at : at + math.prod(weight.shape)].reshape(weight.shape)
-            found[name] = array.transpose(1, 0, 2) if _is_side_by_side(name) else array
-        return found
+            arrays[name] = with_heads_exchanged(name, array)
+        return arrays
 
 
 def recorded(config: DecoderConfig, tape: Tape) -> Buffer:
@@ -240,24 +246,3 @@ def _targets(
     )
     masses = np.concatenate([np.bincount(of.ravel(), weights), weights]) / (2 * n)
     return np.concatenate([predicates, objects]), masses
-
-
-def _layout(weights: Weights) -> tuple[dict[str, Weight], int]:
-    """Places of all weights in one array, each from a whole vector on, and its size."""
-    shapes = {name: _inward(name, array).shape for name, array in weights.items()}
-    sizes = [padded(math.prod(shape)) for shape in shapes.values()]
-    size = sum(sizes)
-    starts = np.cumsum([0, *sizes]).tolist()
-    return {
-        name: Weight(at, size + at, shape)
-        for (name, shape), at in zip(shapes.items(), starts, strict=False)
-    }, size
-
-
-def _is_side_by_side(name: str) -> bool:
-    return name.endswith((".W_Q", ".W_V"))
-
-
-def _inward(name: str, array: Array) -> Array:
-    """Put the heads of queries and values side by side: (d_model, heads, size)."""
-    return array.transpose(1, 0, 2) if _is_side_by_side(name) else array

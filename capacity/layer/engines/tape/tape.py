@@ -7,6 +7,7 @@ of the backward pass before those that are there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,23 @@ class Weight:
     at: int
     gradient: int
     shape: tuple[int, ...]
+
+
+def layout_of(weights: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Weight], int]:
+    """Places of all weights in one array, each from a whole vector on, and its size."""
+    shapes = {name: with_heads_exchanged(name, array).shape for name, array in weights.items()}
+    sizes = [padded(math.prod(shape)) for shape in shapes.values()]
+    size = sum(sizes)
+    starts = np.cumsum([0, *sizes]).tolist()
+    return {
+        name: Weight(at, size + at, shape)
+        for (name, shape), at in zip(shapes.items(), starts, strict=False)
+    }, size
+
+
+def with_heads_exchanged(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Turn (heads, d_model, size) of queries and values into (d_model, heads, size), or back."""
+    return array.transpose(1, 0, 2) if name.endswith((".W_Q", ".W_V")) else array
 
 
 @briefly_shown

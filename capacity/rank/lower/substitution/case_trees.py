@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from capacity.exact.types import Indices, Mask
+from capacity.rank.lower.substitution.dense import sparser, work_of_sparser
 from capacity.rank.lower.substitution.exhaustive import (
     SMALL,
     Exhaustive,
@@ -20,7 +21,6 @@ from capacity.rank.lower.substitution.exhaustive import (
     tree_of,
 )
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
 from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View

@@ -1,4 +1,4 @@
-"""Linear algebra over F_3, compiled, on rows of words that `rows` packs."""
+"""Linear algebra over F_3, compiled, on rows that `capacity.exact.words` packs."""
 
 from __future__ import annotations
 

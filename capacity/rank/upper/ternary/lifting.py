@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.exact.binary import Words
 from capacity.exact.types import Indices, Mask, Term
+from capacity.exact.words import Words, packed_ternary, unpacked_ternary
 from capacity.rank.upper.lifting import ORDERS, adds_up, guessed, split, terms_of
-from capacity.rank.upper.ternary.rows import packed_rows, unpacked_rows
 
 # the power of 3 up to which numbers are computed, and those at which fractions are guessed; the
 # square of the next one fits 64 bits
@@ -76,7 +75,7 @@ def _lifted(
     from capacity.rank.upper.ternary.compiled_rows import echelon, reduce_row
 
     n_words = derivative.shape[1]
-    identity = packed_rows(np.eye(len(order), dtype=np.int8))
+    identity = packed_ternary(np.eye(len(order), dtype=np.int8))
     rows = np.concatenate([derivative[order], identity], axis=1)
     pivots = np.zeros(len(order), np.int64)
     rank = echelon(rows, n_words, pivots)
@@ -93,12 +92,12 @@ def _lifted(
                 return fractions
         digit = _balanced(left[seen] // 3**k, 3)
         row = np.zeros(rows.shape[1:], np.uint64)
-        row[:n_words] = packed_rows(digit[None])[0]
+        row[:n_words] = packed_ternary(digit[None])[0]
         reduce_row(row, rows, pivots, rank)
         if row[:n_words].any():
             return None
         # what was subtracted of each row
-        numbers[order] -= unpacked_rows(row[n_words:], len(order)) * 3**k
+        numbers[order] -= unpacked_ternary(row[n_words:], len(order)) * 3**k
     return None
 
 
@@ -137,4 +136,4 @@ def _derivative(factors: list[Indices], seen: Mask) -> Words:
         for i in range(f.shape[1]):
             of_mode[:, i, places[i][across[i]]] = products[:, across[i]]
         changes.append(of_mode.reshape(f.size, -1))
-    return packed_rows(np.concatenate(changes))
+    return packed_ternary(np.concatenate(changes))

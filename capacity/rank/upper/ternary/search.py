@@ -12,13 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity.exact.binary import Words, packed
 from capacity.exact.types import Indices, Mask, Term
+from capacity.exact.words import Words, packed, packed_ternary, unpacked_ternary
 from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.upper.lifting import ORDERS
 from capacity.rank.upper.ternary.lifting import ternary_lift, work_of_ternary_lift
-from capacity.rank.upper.ternary.rows import packed_rows, unpacked_rows
 from capacity.rank.upper.walk_search import (
     PATIENCE,
     SLACK,
@@ -59,11 +58,11 @@ class TernaryLayout:
     @staticmethod
     def words(factors: Sequence[Indices]) -> Words:
         """Words of all factors, of shape (3, rank, 2)."""
-        return np.stack([packed_rows(f)[:, 0] for f in factors])
+        return np.stack([packed_ternary(f)[:, 0] for f in factors])
 
     def factors(self, words: Words) -> list[Indices]:
         """Factors with coefficients -1, 0 and 1, of shapes (rank, n_m)."""
-        return [unpacked_rows(words[m][:, None], n) for m, n in enumerate(self.shape)]
+        return [unpacked_ternary(words[m][:, None], n) for m, n in enumerate(self.shape)]
 
     def walked(self, words: Words, steps: int, target: int, seed: int) -> tuple[Words, int]:
         """The shortest decomposition that a walk meets, and its steps."""

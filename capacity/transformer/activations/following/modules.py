@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import product
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -26,6 +27,20 @@ from torch.utils.weak import TensorWeakRef
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.records.cache import Normed
+
+
+def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
+    """Let a hook run with functions of torch followed by no mode.
+
+    Where functions are followed, even an attribute of a tensor is a call.
+    """
+
+    @wraps(hook)
+    def quiet(*args: Any, **kwargs: Any) -> None:
+        with torch._C.DisableTorchFunction():
+            hook(*args, **kwargs)
+
+    return quiet
 
 
 @dataclass(eq=False)
@@ -50,20 +65,25 @@ def modules_of(root: nn.Module) -> list[nn.Module]:
     >>> modules_of(nn.Sequential(inner, nn.ReLU(), inner))[1:]
     [Linear(in_features=1, out_features=1, bias=True), ReLU()]
     """
-    found: dict[nn.Module, None] = {}
+    modules: dict[nn.Module, None] = {}
     waiting = [root]
     while waiting:
         module = waiting.pop()
-        if module not in found:
-            found[module] = None
+        if module not in modules:
+            modules[module] = None
             waiting += [child for child in reversed(module._modules.values()) if child is not None]
-    return list(found)
+    return list(modules)
 
 
 def weights_of(root: nn.Module) -> Iterator[nn.Parameter]:
     """Parameters of a module and of those in it; one that two modules share comes twice."""
     for module in modules_of(root):
         yield from (x for x in module._parameters.values() if x is not None)
+
+
+def is_norm(module: nn.Module) -> bool:
+    """Return True for a module that is a norm by its name."""
+    return "norm" in type(module).__name__.lower()
 
 
 def is_linear(module: Any) -> bool:
@@ -143,7 +163,7 @@ def fitted_norm(
     layer: int | None,
     module: nn.Module,
     x: Tensor,
-    found: Tensor,
+    product_of_output: Tensor,
     vector: Tensor,
     moments: Moments | None = None,
 ) -> Normed | None:
@@ -157,7 +177,7 @@ def fitted_norm(
         The norm, whose attributes ``weight`` and ``bias`` are vectors or missing.
     x : (batch, n, d)
         Its input.
-    found : (batch, n)
+    product_of_output : (batch, n)
         Product of its output with `vector`, which shows which kind of norm it is.
     vector : (d,)
         Random vector.
@@ -175,11 +195,11 @@ def fitted_norm(
     if any(w is not None and w.shape != x.shape[-1:] for w in (weight, bias)):
         return None
     names = ("eps", "variance_epsilon", "epsilon")
-    told = [e for name in names if (e := getattr(known, name, None)) is not None]
-    slack = _SLACK * found.abs().max()
+    constants = [e for name in names if (e := getattr(known, name, None)) is not None]
+    slack = _SLACK * product_of_output.abs().max()
     subtracts = isinstance(module, nn.LayerNorm) or bias is not None
     # some norms have theirs in their code
-    for centred, eps in product((subtracts, not subtracts), told[:1] or _EPS):
+    for centred, eps in product((subtracts, not subtracts), constants[:1] or _EPS):
         if centred:
             if moments is None or moments.eps != eps:
                 _, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, eps)
@@ -198,7 +218,7 @@ def fitted_norm(
             expected = expected / scale[..., 0]
             if bias is not None:
                 expected = expected + bias @ vector
-            if (expected - found).abs().max() <= slack:
+            if (expected - product_of_output).abs().max() <= slack:
                 # copies: the model may be trained further
                 copy = None if bias is None else bias.clone()
                 return Normed(layer, mean, scale, gain.clone(), copy)
@@ -290,6 +310,11 @@ class LayerCount:
     depth: int = 0
     attending: list[int] = field(default_factory=list)
     _has_attended: bool = True
+
+    @property
+    def index(self) -> int:
+        """Index of the layer that runs, or will be the first."""
+        return max(self.number, 0)
 
     def enter(self) -> None:
         """Note that a layer begins."""

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,66 +23,29 @@ from capacity.transformer.activations.following.attention_calls import (
 )
 from capacity.transformer.activations.following.head_outputs import (
     GateFollower,
+    Heads,
     LinearCall,
-    ValuesOf,
     maker_of,
     storage_of,
 )
 from capacity.transformer.activations.following.modules import (
     LayerCount,
     attends,
-    bias_of,
     counted_layers,
     has_hooks,
     is_linear,
+    is_norm,
     last_of,
     modules_of,
-    weight_of,
+    unfollowed,
 )
 from capacity.transformer.activations.following.own_attention import OwnAttention
-from capacity.transformer.activations.following.stream import StreamFollower, unfollowed
-from capacity.transformer.activations.records.cache import LayerActivations
+from capacity.transformer.activations.following.stream import StreamFollower
 
 # the recorder whose run it is, as hooks are called in other threads' runs of the model, too
 _running: ContextVar[object] = ContextVar("running", default=None)
 # calls of linear modules among which that of an attention's values is found
 _RECENT = 8
-
-
-@dataclass(eq=False)
-class Heads:
-    """An attention, the linear module that made its values and the one that reads its outputs."""
-
-    call: AttentionCall
-    values: ValuesOf | None
-    output: Any = None
-    gate: Tensor | None = None
-
-    def layer(self) -> LayerActivations:
-        """Activations of the heads; keys and values of groups are repeated for their heads."""
-        call, module = self.call, self.output.module
-        heads = call.pattern.shape[1]
-        k, v = (
-            x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1)
-            for x in (call.k, call.v)
-        )
-        W_O = weight_of(module).unflatten(0, (heads, -1))
-        pattern, z = call.pattern, call.z.transpose(1, 2)
-        if call.has_sink:
-            pattern = _less_sink(pattern, v, z)
-        sink = 1 - pattern.sum(-1) if call.has_sink else None
-        gate = None if self.gate is None else self.gate.transpose(1, 2)
-        # of that bias a row gets what a sink leaves, or a gate, which is no constant
-        b_V = self._bias_of_values(heads) if sink is None and gate is None else None
-        return LayerActivations(pattern, call.q, k, v, z, W_O, b_V, bias_of(module), call.scale,
-                                sink=sink, gate=gate)  # fmt: skip
-
-    def _bias_of_values(self, heads: int) -> Tensor | None:
-        """Bias of each head's values: that of their linear module, and what was added to them."""
-        parts = (None if self.values is None else self.values.bias, self.call.shift)
-        found = [part for part in parts if part is not None]
-        bias = sum(found[1:], start=found[0]) if found else None
-        return None if bias is None else bias.repeat_interleave(heads // len(bias), dim=0)
 
 
 class Recorder:
@@ -265,22 +227,9 @@ def _ignored(_: AttentionCall) -> None:
     """Heed no attention that goes through the interface."""
 
 
-def _less_sink(pattern: Tensor, v: Tensor, z: Tensor) -> Tensor:
-    """Pattern less the weight of a sink, where that was taken from z alone, as in Granite SWA."""
-    total = pattern.sum(-1)
-    if (total - 1).abs().max() > 1e-4:
-        return pattern
-    average = pattern @ v
-    size = average.square().sum(-1)
-    kept = torch.where(size > 0, (average * z).sum(-1) / size, 1.0)
-    return kept[..., None] * pattern
-
-
 def _norms_of_attention(stack: nn.Module) -> Iterator[nn.Module]:
     modules = (m for m in modules_of(stack) if attends(m))
-    yield from {
-        norm for m in modules for norm in modules_of(m) if "norm" in type(norm).__name__.lower()
-    }
+    yield from {norm for m in modules for norm in modules_of(m) if is_norm(norm)}
 
 
 def _same(x: Tensor, z: Tensor) -> bool:

@@ -82,8 +82,9 @@ def _steps_of(
     numbers: Sequence[int],
     source: str,
 ) -> tuple[Tensor, tuple[Step, ...]]:
-    if follower.spoilt is not None:
-        _fail(f"{follower.spoilt} of {source} it is written over in a way that isn't followed")
+    spoilt = follower.probes.spoilt
+    if spoilt is not None:
+        _fail(f"{spoilt} of {source} it is written over in a way that isn't followed")
     n_last = last.numel() // last.shape[-1]
     n_first = n_last if follower.start is None else follower.start.value.shape[:-1].numel()
     if n_last != n_first:

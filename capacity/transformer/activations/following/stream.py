@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import wraps
 from typing import Any
 
 import torch
@@ -25,9 +24,11 @@ from capacity.transformer.activations.following.modules import (
     Moments,
     fitted_norm,
     given_tensor,
+    is_norm,
     layers_of,
     mixing_modules,
     modules_of,
+    unfollowed,
 )
 from capacity.transformer.activations.following.operations import (
     Leaf,
@@ -38,21 +39,7 @@ from capacity.transformer.activations.following.operations import (
     Start,
     Sum,
 )
-from capacity.transformer.activations.records.validation import random_vector
-
-
-def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
-    """Let a hook run with no function of torch followed, by this mode or by any other.
-
-    Where functions are followed, even an attribute of a tensor is a call.
-    """
-
-    @wraps(hook)
-    def quiet(*args: Any, **kwargs: Any) -> None:
-        with torch._C.DisableTorchFunction():
-            hook(*args, **kwargs)
-
-    return quiet
+from capacity.transformer.activations.following.overwriting import Probes, writes_over
 
 
 class StreamFollower(TorchFunctionMode):
@@ -71,15 +58,15 @@ class StreamFollower(TorchFunctionMode):
     ----------
     start : Start or None
         Input of the first layer, once it has been called.
-    spoilt : str or None
-        Where the stream was first written over, without an operation that can be followed.
+    probes : Probes
+        What was kept of the tensors of the stream and of heads, to see where one is written over.
     """
 
     def __init__(self, stack: nn.Module, is_running: Callable[[], bool], count: LayerCount) -> None:
         super().__init__()
         self.is_running = is_running
         self.start: Start | None = None
-        self.spoilt: str | None = None
+        self.probes = Probes(count)
         self._stack, self._count = stack, count
         self._mixing = mixing_modules(stack)
         self._nodes = ByTensor()
@@ -87,17 +74,8 @@ class StreamFollower(TorchFunctionMode):
         self._paused = 0
         # input of the first linear module since the stream was added to
         self._first: Tensor | None = None
-        self._vector: Tensor | None = None
         # input of the LayerNorm that is being computed, and what is known of it
         self._moments: tuple[Tensor, Moments] | None = None
-        # by the tensors that hold the stream: their products with that vector, and the layer where
-        # they were last what they were
-        self._probes = ByTensor()
-
-    @property
-    def _number(self) -> int:
-        """Index of the layer that runs, or will be the first."""
-        return max(self._count.number, 0)
 
     def node(self, x: Any) -> Node | None:
         """The operation that made a tensor, if it was followed."""
@@ -106,7 +84,7 @@ class StreamFollower(TorchFunctionMode):
     def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
         """Note that a tensor is the joint output of the heads of an attention."""
         self._nodes[output] = Leaf(False, output, call, module)
-        self._probes[output] = output @ self._random(output), self._number
+        self.probes.keep(output)
         self._first = None
 
     def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
@@ -123,29 +101,10 @@ class StreamFollower(TorchFunctionMode):
             mixes = module in self._mixing
             self._nodes[output] = Leaf(False, output, None, module, self._first, mixes)
 
-    def check(self, x: Tensor) -> None:
-        """Note where a tensor of the stream, or of heads, isn't what it was when it was made."""
-        before, layer = self._probes.get(x, (None, 0))
-        if before is not None and self.spoilt is None:
-            # x._version doesn't tell of writes through x.data
-            now = x @ self._random(x)
-            if torch.equal(now, before):
-                self._probes[x] = before, self._number
-            else:
-                self.spoilt = f"in layer {layer}"
-
-    def _random(self, like: Tensor) -> Tensor:
-        """A random vector, always the same one."""
-        vector = self._vector
-        if vector is None or len(vector) != like.shape[-1] or vector.dtype != like.dtype:
-            vector = self._vector = random_vector(like.shape[-1], like)
-        return vector
-
     def _made(self, x: Tensor, node: Node, probe: Tensor | None = None) -> None:
         self._nodes[x] = node
         if node.stream:
-            probe = x @ self._random(x) if probe is None else probe
-            self._probes[x] = probe, self._number
+            self.probes.keep(x, probe)
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -155,12 +114,10 @@ class StreamFollower(TorchFunctionMode):
                 hook = layer.register_forward_pre_hook(self._enter, with_kwargs=True)
                 hooks.callback(hook.remove)
             for module in modules_of(self._stack):
-                is_norm = "norm" in type(module).__name__.lower()
-                if is_norm and next(module.children(), None) is None:
+                if is_norm(module) and next(module.children(), None) is None:
                     hooks.callback(module.register_forward_pre_hook(self._pause).remove)
-                    hooks.callback(
-                        module.register_forward_hook(self._norm, with_kwargs=True).remove
-                    )
+                    hook = module.register_forward_hook(self._norm, with_kwargs=True)
+                    hooks.callback(hook.remove)
             with self:
                 yield
 
@@ -170,8 +127,7 @@ class StreamFollower(TorchFunctionMode):
     def _enter(self, _: nn.Module, args: Any, *rest: Any) -> None:
         if not self.is_running() or self.start is not None:
             return
-        (kwargs,) = rest
-        value = given_tensor(args, kwargs)
+        value = given_tensor(args, *rest)
         if value is not None:
             self.start = Start(True, value, self.node(value))
             self._made(value, self.start)
@@ -189,16 +145,14 @@ class StreamFollower(TorchFunctionMode):
         x = given_tensor(args, kwargs)
         if self._paused or x is None or not isinstance(output, Tensor):
             return
-        if (x.shape, x.dtype) != (output.shape, output.dtype):
+        is_alike = (x.shape, x.dtype) == (output.shape, output.dtype)
+        if not is_alike or (self.start is not None and not self._is_full(x)):
             return
-        if self.start is not None and not self._is_full(x):
-            return
-        self.check(x)
-        vector = self._random(x)
-        probe, shape = output @ vector, x.shape
-        if self.start is not None:
-            # some families flatten sentences
-            shape = self.start.value.shape
+        self.probes.check(x)
+        vector = self.probes.vector(x)
+        probe = output @ vector
+        # some families flatten sentences
+        shape = x.shape if self.start is None else self.start.value.shape
         step = fitted_norm(
             None if self.start is None else self._count.number,
             module, x.view(shape), probe.view(shape[:-1]), vector,
@@ -223,7 +177,7 @@ class StreamFollower(TorchFunctionMode):
         if self._paused and func is torch.nn.functional.layer_norm:
             return self._layer_norm(*args, **(kwargs or {}))
         follow = _FOLLOWED.get(func)
-        if self.start is None and _writes_over(func):
+        if self.start is None and writes_over(func):
             # what embeddings were before isn't what the first layer reads
             self._nodes.pop(args[0], None)
         if follow is None or self.start is None or self._paused:
@@ -237,16 +191,14 @@ class StreamFollower(TorchFunctionMode):
         before = [self.node(x) for x in (args[:1] if follow is StreamFollower.same else args[:2])]
         for node, x in zip(before, args, strict=False):
             if node is not None:
-                self.check(x)
+                self.probes.check(x)
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and result is not args[0] and self._is_full(result):
+        is_new = isinstance(result, Tensor) and result is not args[0]
+        if (is_new or func in _IN_PLACE) and self._is_full(result):
             made = follow(self, args, before)
-            if made is not None:
-                self._made(result, made)
-        elif func in _IN_PLACE and self._is_full(result):
-            made = follow(self, args, before)
-            self._nodes.pop(result, None)
-            self._probes.pop(result, None)
+            if not is_new:
+                self._nodes.pop(result, None)
+                self.probes.forget(result)
             if made is not None:
                 self._made(result, made)
         return result
@@ -279,7 +231,7 @@ class StreamFollower(TorchFunctionMode):
         stream = any(part.stream for part in parts)
         if stream:
             self._first = None
-        return Sum(stream, (parts[0], parts[1]), self._number)
+        return Sum(stream, (parts[0], parts[1]), self._count.index)
 
     def multiple(self, args: Any, before: list[Node | None]) -> Node | None:
         """A product with a number, or with a vector, feature by feature."""
@@ -288,27 +240,20 @@ class StreamFollower(TorchFunctionMode):
             return None
         at = full.index(True)
         of, factor = before[at] or self._leaf(args[at]), args[1 - at]
-        return Multiple(of.stream, of, factor, self._number)
+        return Multiple(of.stream, of, factor, self._count.index)
 
     def quotient(self, args: Any, before: list[Node | None]) -> Node | None:
         """A quotient by a number or a vector."""
         if isinstance(args[1], Tensor) and self._is_full(args[1]):
             return None
         of = before[0] or self._leaf(args[0])
-        return Multiple(of.stream, of, 1 / args[1], self._number)
+        return Multiple(of.stream, of, 1 / args[1], self._count.index)
 
     def same(self, _: Any, before: list[Node | None]) -> Node | None:
         """The same numbers in another tensor."""
         return before[0]
 
 
-def _writes_over(func: Any) -> bool:
-    """Return whether a function of torch writes to its first argument, by its name."""
-    name = getattr(func, "__name__", "")
-    return (name.endswith("_") and not name.endswith("__")) or name in _ASSIGNING
-
-
-_ASSIGNING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "div", "truediv"))}
 _IN_PLACE = {torch.Tensor.add_, torch.Tensor.mul_}
 _FOLLOWED: dict[Any, Callable[..., Node | None]] = {
     **dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.add_), StreamFollower.sum),

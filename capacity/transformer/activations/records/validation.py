@@ -252,3 +252,15 @@ def _some(n: int) -> slice:
     last = max(n - 2, 0)
     step = max(last // 2, 1)
     return slice(last % step, last + 1, step)
+
+
+def require_within(name: str, numbers: tuple[int, ...] | None, n: int) -> None:
+    """Refuse ascending indices of layers or heads beyond the last one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the number of them.
+    """
+    if numbers is not None and numbers[-1] >= n:
+        raise InvalidArgumentError(f"`{name}` must be from 0 to {n - 1}; got {numbers[-1]}.")

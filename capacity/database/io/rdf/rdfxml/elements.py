@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from capacity.database.io.rdf.rdfxml.literals import XmlLiteral, quoted
-from capacity.database.io.rdf.rdfxml.names import XML, Base, ForbiddenError
+from capacity.database.io.rdf.rdfxml.names import XML, Base, ForbiddenError, LongTermError
 from capacity.database.io.rdf.rdfxml.scopes import (
     COLLECTION,
     IGNORED,
@@ -20,6 +20,7 @@ from capacity.database.io.rdf.rdfxml.scopes import (
     PROPERTY,
     RDF,
     TRIPLE,
+    Attributes,
     Name,
     Open,
     Scope,
@@ -32,10 +33,6 @@ _LANGUAGES = f"<{RDF}langString>", f"<{RDF}dirLangString>"
 # attributes of a property that may stand beside each other
 _TOGETHER = ({"resource", "attributes"}, {"nodeID", "attributes"})
 _BLANKS = " \t\r\n"
-
-
-class LongTermError(Exception):
-    """Raised for a term that is too long, with its length."""
 
 
 class Elements:
@@ -64,7 +61,7 @@ class Elements:
         self._n_text = self._n_namespaces = 0
         self.top = Open(NODES, Scope({"xml": XML}, Base(base)))
         self.around: list[Open] = []
-        self.triples, self._scopes = Triples(), Scopes()
+        self.triples, self._scopes = Triples(), Scopes(most_term)
 
     def start(self, tag: str, attributes: Sequence[str]) -> None:
         """Read the beginning of a node or of a property.
@@ -87,11 +84,11 @@ class Elements:
                     )
                 self._check_length(top.literal.size)
             return
-        scope, told = top.scope, ()
+        scope, others = top.scope, ()
         if attributes:
-            scope, told = self._named(scope, attributes)
+            scope, others = self._scopes.named(scope, attributes)
         name = scope.elements.get(tag) or scope.element(tag)
-        opened = (self._property if top.kind == NODE else self._node)(top, scope, name, told)
+        opened = (self._property if top.kind == NODE else self._node)(top, scope, name, others)
         self.around.append(top)
         self.top = opened
 
@@ -171,39 +168,16 @@ class Elements:
         if length > self._most_term:
             raise LongTermError(length)
 
-    def _named(
-        self, scope: Scope, attributes: Sequence[str]
-    ) -> tuple[Scope, list[tuple[Name, str]]]:
-        """Return the scope of an element, and the names and values of its other attributes."""
-        known, told = scope.attributes, list[tuple["Name", str]]()
-        for at in range(0, len(attributes), 2):
-            if len(attributes[at + 1]) > self._most_term:
-                raise LongTermError(len(attributes[at + 1]))
-            name = known.get(attributes[at])
-            if name is None or name[0] == "scope":
-                scope = self._scopes.within(scope, attributes)
-                told = [
-                    (scope.attributes.get(key) or scope.attribute(key), value)
-                    for key, value in zip(attributes[::2], attributes[1::2], strict=True)
-                ]
-                told = [one for one in told if one[0][0] not in ("scope", "ignored")]
-                break
-            if name[0] != "ignored":
-                told.append((name, attributes[at + 1]))
-        if len(told) > 1 and len({name for name, _ in told}) < len(told):
-            raise ForbiddenError("an element has two attributes of one name")
-        return scope, told
-
-    def _node(self, top: Open, scope: Scope, name: Name, told: Sequence[tuple[Name, str]]) -> Open:
+    def _node(self, top: Open, scope: Scope, name: Name, others: Attributes) -> Open:
         role, iri = name
         if role == "RDF" and not self.around:
-            if told:
-                raise ForbiddenError(f"rdf:RDF can't have the attribute {told[0][0][1]:.60}")
+            if others:
+                raise ForbiddenError(f"rdf:RDF can't have the attribute {others[0][0][1]:.60}")
             return Open(NODES, scope)
         if role not in ("", "Description"):
             raise ForbiddenError(f"rdf:{role} can't be a node")
         subject = ""
-        for (what, attribute), value in told:
+        for (what, attribute), value in others:
             if what in ("", "type"):
                 continue
             if subject:
@@ -229,30 +203,28 @@ class Elements:
             top.object = subject
         if not role:
             self.triples.add(scope, subject, TYPE, iri)
-        self.triples.add_attributes(scope, subject, told)
+        self.triples.add_attributes(scope, subject, others)
         return Open(NODE, scope, subject)
 
-    def _property(
-        self, node: Open, scope: Scope, name: Name, told: Sequence[tuple[Name, str]]
-    ) -> Open:
+    def _property(self, node: Open, scope: Scope, name: Name, others: Attributes) -> Open:
         role, predicate = name
         if role == "li":
             node.n_li += 1
             predicate = f"<{RDF}_{node.n_li}>"
         elif role:
             raise ForbiddenError(f"rdf:{role} can't be a property")
-        if not told:
+        if not others:
             return Open(PROPERTY, scope, node.subject, predicate)
-        found: dict[str, str] = {}
+        roles: dict[str, str] = {}
         reifiers: list[tuple[str, str]] = []
-        for (what, attribute), value in told:
+        for (what, attribute), value in others:
             match what:
                 case "resource" | "datatype":
-                    found[what] = scope.base.known.get(value) or scope.base.of(value)
+                    roles[what] = scope.base.known.get(value) or scope.base.of(value)
                 case "nodeID":
-                    found[what] = self.triples.labelled(value)
+                    roles[what] = self.triples.labelled(value)
                 case "parseType":
-                    found[what] = value
+                    roles[what] = value
                 case "ID":
                     reifiers.append((what, self.triples.identified(scope, value)))
                 case "annotation":
@@ -260,20 +232,20 @@ class Elements:
                 case "annotationNodeID":
                     reifiers.append((what, self.triples.labelled(value)))
                 case "" | "type":
-                    found["attributes"] = ""
+                    roles["attributes"] = ""
                 case _:
                     raise ForbiddenError(f"a property can't have the attribute {attribute:.60}")
-        if len(found) > 1 and found.keys() not in _TOGETHER:
-            together = ", ".join("others" if one == "attributes" else f"rdf:{one}" for one in found)
+        if len(roles) > 1 and roles.keys() not in _TOGETHER:
+            together = ", ".join("others" if one == "attributes" else f"rdf:{one}" for one in roles)
             raise ForbiddenError(f"a property can't have together the attributes {together}")
         opened = Open(PROPERTY, scope, node.subject, predicate, reifiers=reifiers)
-        if "parseType" in found:
-            return self._parsed(opened, found["parseType"])
-        opened.datatype = found.get("datatype", "")
-        opened.object = found.get("resource", found.get("nodeID", ""))
-        if "attributes" in found:
+        if "parseType" in roles:
+            return self._parsed(opened, roles["parseType"])
+        opened.datatype = roles.get("datatype", "")
+        opened.object = roles.get("resource", roles.get("nodeID", ""))
+        if "attributes" in roles:
             opened.object = opened.object or self.triples.blank()
-            self.triples.add_attributes(scope, opened.object, told)
+            self.triples.add_attributes(scope, opened.object, others)
         return opened
 
     def _parsed(self, opened: Open, parse_type: str) -> Open:

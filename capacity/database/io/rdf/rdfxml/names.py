@@ -27,6 +27,10 @@ class ForbiddenError(Exception):
     """Raised for what isn't allowed at its place."""
 
 
+class LongTermError(Exception):
+    """Raised for a term that is too long, with its length."""
+
+
 def namespaces_within(prefixes: Mapping[str, str], attributes: Sequence[str]) -> Mapping[str, str]:
     """Return the namespace of each prefix within an element of some attributes.
 
@@ -35,7 +39,7 @@ def namespaces_within(prefixes: Mapping[str, str], attributes: Sequence[str]) ->
     ForbiddenError
         For a declaration that isn't allowed, too many, or one that is too long.
     """
-    found: dict[str, str] | None = None
+    namespaces: dict[str, str] | None = None
     for key, value in zip(attributes[::2], attributes[1::2], strict=True):
         if not key.startswith("xmlns") or key[5:6] not in ("", ":"):
             continue
@@ -46,13 +50,13 @@ def namespaces_within(prefixes: Mapping[str, str], attributes: Sequence[str]) ->
             raise ForbiddenError(f"{key!r:.60} declares no namespace")
         if prefix == "xmlns" or value == _XMLNS or (prefix == "xml") != (value == XML):
             raise ForbiddenError(f"{key!r:.60} can't be declared as {value!r:.60}")
-        found = dict(prefixes) if found is None else found
-        found[prefix] = value
-        if len(found) > MAX_NAMESPACES:
+        namespaces = dict(prefixes) if namespaces is None else namespaces
+        namespaces[prefix] = value
+        if len(namespaces) > MAX_NAMESPACES:
             raise ForbiddenError(
                 f"over {MAX_NAMESPACES:,} namespaces are declared around one element"
             )
-    return prefixes if found is None else found
+    return prefixes if namespaces is None else namespaces
 
 
 def expanded(prefixes: Mapping[str, str], name: str, *, attribute: bool) -> tuple[str, str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from xml.parsers import expat
 
+import pyoxigraph as ox
+
 from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.foreign import foreign_text
 from capacity.database.io.rdf.guards.xml import (
@@ -20,8 +22,8 @@ from capacity.database.io.rdf.guards.xml import (
     before_expat,
     refused,
 )
-from capacity.database.io.rdf.rdfxml.elements import Elements, LongTermError
-from capacity.database.io.rdf.rdfxml.names import ForbiddenError, checked_iri
+from capacity.database.io.rdf.rdfxml.elements import Elements
+from capacity.database.io.rdf.rdfxml.names import ForbiddenError, LongTermError, checked_iri
 from capacity.errors import DatabaseFormatError
 
 # expat is given pieces of at least and at most these bytes, and keeps texts until they are as long
@@ -173,3 +175,21 @@ def _is_iri(text: str) -> bool:
         return bool(checked_iri(text))
     except ForbiddenError:
         return False
+
+
+class QuadsOfXml(Iterator[ox.Quad]):
+    """The quads of a document of RDF/XML, and its prefixes, as a parser of pyoxigraph has them."""
+
+    def __init__(self, content: Content, base: str) -> None:
+        self._lines = RdfXmlLines(content, base)
+        self._quads = (
+            quad for lines in self._lines for quad in ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)
+        )
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """Namespaces by prefix, once a triple is read."""
+        return self._lines.prefixes
+
+    def __next__(self) -> ox.Quad:
+        return next(self._quads)

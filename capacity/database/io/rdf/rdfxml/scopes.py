@@ -20,6 +20,7 @@ from capacity.database.io.rdf.rdfxml.literals import XmlLiteral, quoted
 from capacity.database.io.rdf.rdfxml.names import (
     Base,
     ForbiddenError,
+    LongTermError,
     checked_iri,
     expanded,
     namespaces_within,
@@ -27,6 +28,8 @@ from capacity.database.io.rdf.rdfxml.names import (
 
 # a role that the grammar knows, or "", and the name as an IRI of N-Triples
 Name: TypeAlias = "tuple[str, str]"
+# names and values of attributes
+Attributes: TypeAlias = "Sequence[tuple[Name, str]]"
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _ITS = "http://www.w3.org/2005/11/its"
@@ -165,10 +168,47 @@ class Scope:
 
 
 class Scopes:
-    """Scopes that were made, by what they are within and the attributes that make them."""
+    """Scopes that were made, by what they are within and the attributes that make them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    most_term : int
+        Most characters of an attribute's value.
+    """
+
+    def __init__(self, most_term: int) -> None:
+        self._most_term = most_term
         self._known: dict[tuple[Scope, tuple[str, ...]], Scope] = {}
+
+    def named(self, scope: Scope, attributes: Sequence[str]) -> tuple[Scope, Attributes]:
+        """Return the scope of an element, and the names and values of its other attributes.
+
+        Raises
+        ------
+        ForbiddenError
+            For an attribute that can't be one, or two of one name.
+        LongTermError
+            If a value is too long.
+        """
+        known, others = scope.attributes, list[tuple[Name, str]]()
+        for at in range(0, len(attributes), 2):
+            value = attributes[at + 1]
+            if len(value) > self._most_term:
+                raise LongTermError(len(value))
+            name = known.get(attributes[at])
+            if name is None or name[0] == "scope":
+                scope = self.within(scope, attributes)
+                every = [
+                    (scope.attributes.get(key) or scope.attribute(key), value)
+                    for key, value in zip(attributes[::2], attributes[1::2], strict=True)
+                ]
+                others = [one for one in every if one[0][0] not in ("scope", "ignored")]
+                break
+            if name[0] != "ignored":
+                others.append((name, value))
+        if len(others) > 1 and len({name for name, _ in others}) < len(others):
+            raise ForbiddenError("an element has two attributes of one name")
+        return scope, others
 
     def within(self, scope: Scope, attributes: Sequence[str]) -> Scope:
         """Return the scope of an element, as `Scope.within` does."""

@@ -109,9 +109,9 @@ def beside_random_parts(
         require_choice("`measures`", one, get_args(Measure))
     rows = _rows_of(part, whole)
     columns = _functions(measures, functional=whole.is_functional)
-    own = {name: value for of in columns for name, value in of(part).items()}
+    own = {name: value for measured in columns for name, value in measured(part).items()}
     rng = generator(seed)
-    found: list[dict[str, object]] = []
+    summaries: list[dict[str, object]] = []
     total = len(match) * draws
     with bar() as default:
         report = progress or default
@@ -122,12 +122,12 @@ def beside_random_parts(
             for done in range(draws):
                 report("random parts", i * draws + done, total, None)
                 drawn = whole.subset(_drawn(groups, sizes, rng))
-                values.append({k: v for of in columns for k, v in of(drawn).items()})
+                values.append({k: v for measured in columns for k, v in measured(drawn).items()})
             # of a group that is known whole every part has all
             is_open = sizes < np.bincount(groups)
-            found += _summarised(kind, own, pd.DataFrame(values), int(sizes[is_open].sum()))
+            summaries += _summarised(kind, own, pd.DataFrame(values), int(sizes[is_open].sum()))
         report("random parts", total, total, None)
-    return pd.DataFrame(found)
+    return pd.DataFrame(summaries)
 
 
 def _summarised(

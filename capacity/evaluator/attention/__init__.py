@@ -1,1 +1,0 @@
-"""Attention of a layer's heads over a database: at its pairs, and as a tensor with a rank."""

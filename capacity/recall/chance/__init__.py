@@ -1,1 +1,0 @@
-"""Random parts of the facts, beside which what a model knows is measured."""

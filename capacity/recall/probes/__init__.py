@@ -1,1 +1,0 @@
-"""Published probes of knowledge as facts and templates."""

@@ -31,23 +31,22 @@ def _ahead(work: Workload) -> list[str] | None:
     return [f"{__name__}.kernels:compile_widest", kind, work.dtype]
 
 
-# of a run, by the kernel of its own d_model
-COST = StepCost(
-    run=6e-4,
-    look=8e-9,
-    step=8e-7,
-    token=8e-9,
-    head=6e-9,
-    logit=3.5e-10,
-    product=1.1e-10,
-    double=2.0,
-)
 FUSED = Engine(
     name="fused",
     why_not=_why_not,
     run=f"{__name__}.engine:run",
     run_weights=f"{__name__}.engine:run_weights",
-    cost=COST,
+    # of a run, by the kernel of its own d_model
+    cost=StepCost(
+        run=6e-4,
+        look=8e-9,
+        step=8e-7,
+        token=8e-9,
+        head=6e-9,
+        logit=3.5e-10,
+        product=1.1e-10,
+        double=2.0,
+    ),
     start=_start,
     ahead=_ahead,
     # faster than the tape engine from d_model = 4 on, and nearly as fast below

@@ -25,7 +25,8 @@ import numba
 import numpy as np
 
 from capacity.layer.engines.engine import Workload
-from capacity.layer.engines.fused import COST, epochs
+from capacity.layer.engines.fused import epochs
+from capacity.layer.engines.registry import engine_named
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import claimed, kept_types
 
@@ -146,7 +147,8 @@ def _pays(own: Kernel, work: Workload) -> bool:
 
 def _lost(work: Workload) -> float:
     """Estimate how many seconds longer the widest kernel takes for a training than its own."""
-    return COST(_widest(work)) - COST(work)
+    cost = engine_named("fused").cost
+    return cost(_widest(work)) - cost(work)
 
 
 def _widest(work: Workload) -> Workload:

@@ -113,9 +113,7 @@ check: $(VENV)/tests-installed
 	$(BIN)/cffconvert --validate
 
 # the wheel, without torch, in an empty environment, away from the source
-wheel-# with the 4 GiB that node takes by itself pyright forgets what it knows seven times, and takes twice
-# as long
-check: $(VENV)/tests-installed
+wheel-check: $(VENV)/tests-installed
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(PIP) wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/wheel/env

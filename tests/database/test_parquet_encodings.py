@@ -128,7 +128,7 @@ def test_files_of_other_writers_are_read(tmp_path: Path) -> None:
     path = tmp_path / "facts.parquet"
     with duckdb.connect() as con:
         con.execute("create table t as select 's' || i subject, 'p' || (i % 3) predicate, "
-                    "'thing ' || i object from range(3000) r(i)")  # fmt: skip
+                    "'thing ' || i as \"object\" from range(3000) r(i)")  # fmt: skip
         for version in ("V1", "V2"):
             con.execute(f"copy t to '{path}' (format parquet, parquet_version '{version}')")
             # one fact a row, which DuckDB counts as well

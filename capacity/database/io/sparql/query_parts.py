@@ -28,11 +28,12 @@ _LETTER = (
 )
 _COMBINING = "\u00b7\u0300-\u036f\u203f-\u2040"
 _IN_NAME = rf"{_LETTER}0-9{_COMBINING}\-"
+# of a lookahead in a possessive repeat Python before 3.11.5 matches nothing, so runs are atomic
 _TERMINALS = re.compile(
     rf"""
       (?P<space>[\x20\t\r\n]+|\#[^\r\n]*)
     | (?P<iri><[^<>"{{}}|^`\\\x00-\x20]*>)
-    | (?P<string>'''(?:[^'\\]|\\.|'(?!''))*+''' | \"""(?:[^"\\]|\\.|"(?!""))*+\"""
+    | (?P<string>'''(?>[^'\\]+|\\.|'(?!''))*''' | \"""(?>[^"\\]+|\\.|"(?!""))*\"""
         | '(?!'')(?:[^'\\\r\n]|\\.)*+' | "(?!"")(?:[^"\\\r\n]|\\.)*+")
     | (?P<variable>[?$][{_LETTER}0-9][{_LETTER}0-9{_COMBINING}]*)
     | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)

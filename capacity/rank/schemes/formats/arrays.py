@@ -118,7 +118,7 @@ register_scheme_format(SchemeFormat("npy", (".npy",), read_npy))
 def write_npz(matrices: Matrices) -> list[bytes]:
     """Write an array of 64-bit integers for each mode, and one of denominators if there are any."""
     names = "uvw" if len(matrices) == 3 else [f"factor_{mode}" for mode in range(len(matrices))]
-    arrays: dict[str, NDArray[np.int64]] = {}
+    arrays: dict[str, Any] = {}
     fractions = any(x.denominator > 1 for of in matrices for x in of.ravel().tolist())
     for name, of in zip(names, matrices, strict=True):
         arrays[name] = _integers([x.numerator for x in of.ravel().tolist()], of.shape)
@@ -126,7 +126,8 @@ def write_npz(matrices: Matrices) -> list[bytes]:
             bottoms = [x.denominator for x in of.ravel().tolist()]
             arrays[f"{name}_den"] = _integers(bottoms, of.shape)
     stream = io.BytesIO()
-    np.savez_compressed(stream, allow_pickle=False, **arrays)
+    # numpy 2.0 has no option against pickles, which arrays of integers don't need
+    np.savez_compressed(stream, **arrays)
     return [stream.getvalue()]
 
 

@@ -103,10 +103,14 @@ def test_experiments_know_nothing_of_the_command_line() -> None:
     assert not [path for path in sources if "capacity.cli" in path.read_text()]
 
 
-def busy_until_stopped(seconds: float) -> None:
+def busy(seconds: float) -> None:
     until = time.process_time() + seconds
     while time.process_time() < until:
         pass
+
+
+def busy_until_stopped(seconds: float) -> None:
+    busy(seconds)
     raise KeyboardInterrupt
 
 
@@ -122,3 +126,11 @@ def test_a_run_that_was_stopped_takes_what_all_its_parts_took(tmp_path: Path) ->
     assert took["seconds"] >= first["seconds"] + 0.02
     assert took["processor_seconds"] >= first["processor_seconds"]
     assert json.loads(kept.read_text()) == took
+
+
+@pytest.mark.slow
+def test_what_workers_took_counts(tmp_path: Path) -> None:
+    with spending(tmp_path / "name.spent.json") as took:
+        done = list(harness.by_processes("busy", busy, [0.2, 0.2]))
+    assert len(done) == 2
+    assert took["processor_seconds"] >= 0.35

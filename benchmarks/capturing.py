@@ -15,7 +15,7 @@ from shapes import smollm2, tokens
 
 from capacity.transformer import capture, identifiability_table
 
-LENGTHS, REPEATS = (64, 128, 256), 15
+LENGTHS, REPEATS = (64, 128, 256), 9
 
 
 def main() -> None:

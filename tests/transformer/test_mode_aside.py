@@ -56,9 +56,14 @@ def test_a_mode_stays_where_something_is_followed_before_an_attention() -> None:
 def test_a_mode_is_gone_after_a_module_has_failed() -> None:
     mode, module = Counting(), nn.ReLU()
     n_modes = torch._C._len_torch_function_stack()
-    with pytest.raises(RuntimeError, match="failed"), mode.entered():
-        mode.step_aside(module)
-        raise RuntimeError("failed")
+
+    def fail() -> None:
+        with mode.entered():
+            mode.step_aside(module)
+            raise RuntimeError("failed")
+
+    with pytest.raises(RuntimeError, match="failed"):
+        fail()
     assert torch._C._len_torch_function_stack() == n_modes
 
 

@@ -31,7 +31,7 @@ def smollm2() -> Any:
     from transformers import LlamaConfig, LlamaModel
 
     torch.manual_seed(0)
-    sizes = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
+    sizes: dict[str, Any] = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
              "num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49152}  # fmt: skip
     return LlamaModel(LlamaConfig(**sizes)).eval()
 

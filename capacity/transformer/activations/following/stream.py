@@ -30,7 +30,6 @@ from capacity.transformer.activations.following.modules import (
     removed_hooks,
     unfollowed,
 )
-from capacity.transformer.activations.following.norms import Moments, Norms
 from capacity.transformer.activations.following.operations import (
     Leaf,
     MapOf,
@@ -41,6 +40,7 @@ from capacity.transformer.activations.following.operations import (
     Sum,
 )
 from capacity.transformer.activations.following.overwriting import Probes, writes_over
+from capacity.transformer.activations.records.norms import Moments, Norms
 
 
 class StreamFollower(ModeAside):

@@ -1,4 +1,4 @@
-"""Models of BERT-base's shape with random weights, for benchmarks of capacity.transformer."""
+"""Models of known shapes with random weights, for benchmarks of capacity.transformer."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ def gpt2(n_layers: int = N_LAYERS, n_positions: int = 1024) -> Any:
 
     torch.manual_seed(0)
     return GPT2Model(GPT2Config(n_layer=n_layers, n_positions=n_positions, **EAGER)).eval()
+
+
+def smollm2() -> Any:
+    """A model of the shape of SmolLM2-135M, with the attention that it is loaded with."""
+    from transformers import LlamaConfig, LlamaModel
+
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
+             "num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49152}  # fmt: skip
+    return LlamaModel(LlamaConfig(**sizes)).eval()
 
 
 def tokens(n: int) -> torch.Tensor:

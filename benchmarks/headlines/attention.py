@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from effective_attention import CAUSAL, METHODS
-from shapes import bert, gpt2, tokens
+from shapes import bert, gpt2, smollm2, tokens
 
 from capacity.transformer import ActivationCache, capture, decompose
 from headlines.figure import Figure, ratio
@@ -40,6 +40,15 @@ def capturing() -> float:
 
 
 @torch.no_grad()
+def capturing_small_layers() -> float:
+    """The same for 30 layers of the shape of SmolLM2-135M, and 64 tokens."""
+    torch.set_num_threads(1)
+    made, ids = smollm2(), tokens(64)
+    capture(made, ids)
+    return ratio(lambda: capture(made, ids), lambda: made(ids), repeats=5)
+
+
+@torch.no_grad()
 def decomposing() -> float:
     """The four additive terms after all layers, with the capture."""
     made, ids, _ = model(False)
@@ -50,5 +59,6 @@ FIGURES = {
     "effective attention, plain": Figure("ratio", "forward pass", partial(effective, "plain")),
     "effective attention, causal": Figure("ratio", "forward pass", partial(effective, "causal")),
     "capture": Figure("ratio", "forward pass", capturing),
+    "capture, small layers": Figure("ratio", "forward pass", capturing_small_layers),
     "decomposing": Figure("ratio", "forward pass", decomposing),
 }

@@ -161,6 +161,15 @@ class Config:
         self.x = 1
 
 
+def test_what_has_its_value_already_may_be_changed_within() -> None:
+    config = Config()
+    with shared_change([config], "x", 1):
+        with shared_change([config], "x", 2):
+            assert config.x == 2
+        assert config.x == 1
+    assert not attention_calls._changes
+
+
 class Stubborn(Config):
     """One that can't be put back."""
 

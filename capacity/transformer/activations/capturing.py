@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from capacity.checks import require_integer
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.following.modules import walked_once
 from capacity.transformer.activations.models.families import Part, unwrapped
 from capacity.transformer.activations.models.inputs import named, require_only
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
@@ -260,5 +261,6 @@ def _ready(
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     # autocast would compute in another dtype than that of the weights, and compiled code hides
     # what it computes
-    with torch.autocast(device.type, enabled=False), torch.compiler.set_stance("force_eager"):
+    eager = torch.compiler.set_stance("force_eager")
+    with torch.autocast(device.type, enabled=False), eager, walked_once():
         yield model, {k: x.to(device) if isinstance(x, Tensor) else x for k, x in given.items()}

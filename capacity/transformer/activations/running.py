@@ -22,13 +22,13 @@ from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.models.families import Part, body_of
 from capacity.transformer.activations.models.inputs import checked_inputs, mask_of
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.products import are_softmax, random_vector, rows_of
 from capacity.transformer.activations.records.tokens import require_affordable_attention
 from capacity.transformer.activations.records.validation import (
     Check,
+    RecordedHeads,
     check_heads,
-    check_output,
-    is_softmax,
-    random_vector,
+    heads_of,
     require_within,
 )
 from capacity.transformer.activations.untouched import (
@@ -69,6 +69,8 @@ class Run:
         self._body, self._stack = body_of(model, plan.part)
         self._given = checked_inputs(given, self._body, self.source)
         self._keep = keep
+        # layers that are kept once their products have been compared, with all others'
+        self._waiting: list[tuple[int, RecordedHeads]] = []
         self._require_affordable(self._stack.config)
         self._recorder = self._recorder_of(own=False)
         self._of_keys: Tensor | None = None
@@ -98,7 +100,12 @@ class Run:
         try:
             with self._recorder.recording(self._assemble, follow=self.plan.whole):
                 self._body(**self._given)
-        except (CapacityError, MemoryError, torch.OutOfMemoryError):
+            self._settle()
+        except CapacityError:
+            # what is wrong with an earlier layer may be the reason
+            self._settle()
+            raise
+        except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception:
             self._require_running()
@@ -192,17 +199,32 @@ class Run:
             )
         _, causal, seen = self._kind_of(heads)
         layer = heads.layer()
-        layer = replace(layer, seen=seen, soft=is_softmax(layer, self._mask))
+        layer = layer if seen is None else replace(layer, seen=seen)
+        rows = rows_of(layer)
         layer = layer.without_padding(self._mask, self._of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
         product = product_of(heads.output.module, W_O, r)
-        check_heads(layer, self._mask, where, causal=causal, how=plan.check)
-        check_output(layer, heads.output.output, self._mask, where, product,
-                     hooked=self._recorder.hooked)  # fmt: skip
-        if plan.heads is not None:
-            require_within("heads", plan.heads, layer.v.shape[1])
-            layer = layer.of_heads(plan.heads)
-        self._keep(index, layer)
+        recorded = heads_of(layer, self._mask, where, causal=causal, rows=rows)
+        recorded = recorded.writing(heads.output.output, product, hooked=self._recorder.hooked)
+        self._waiting.append((index, recorded))
+        # others may take too much memory until then
+        if plan.one_by_one or plan.heads is not None or plan.check == "full":
+            self._settle()
+
+    def _settle(self) -> None:
+        """Compare the products of layers that wait, and keep the layers."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        recorded = [one for _, one in waiting]
+        soft = are_softmax([one.rows for one in recorded], self._mask)
+        check_heads(recorded, self._mask, self.plan.check)
+        for (index, one), is_soft in zip(waiting, soft, strict=True):
+            layer = one.layer if is_soft else replace(one.layer, soft=False)
+            if self.plan.heads is not None:
+                require_within("heads", self.plan.heads, layer.v.shape[1])
+                layer = layer.of_heads(self.plan.heads)
+            self._keep(index, layer)
 
     def _find_masks(self, heads: Heads) -> None:
         _, _, n, n_keys = heads.call.pattern.shape

@@ -61,10 +61,17 @@ def shared_change(objects: Iterable[Any], name: str, value: Any) -> Iterator[Non
     try:
         with _LOCK:
             for of in objects:
-                change = _changes.setdefault((id(of), name), [of, getattr(of, name, None), 0])
+                change, before = _changes.get((id(of), name)), getattr(of, name, None)
+                if change is None:
+                    # most modules of a model have the value, and nobody is to put another one back
+                    if before is value:
+                        continue
+                    change = _changes[id(of), name] = [of, before, 0]
                 change[2] += 1
                 mine.append(change)
-                _set(of, name, value)
+                # modules take long to set an attribute
+                if before is not value:
+                    setattr(of, name, value)
         yield
     finally:
         # an error in one doesn't keep the others from being undone, which ends before the lock does
@@ -74,13 +81,7 @@ def shared_change(objects: Iterable[Any], name: str, value: Any) -> Iterator[Non
                 of, before, needed = change
                 if not needed:
                     del _changes[id(of), name]
-                    undone.callback(_set, of, name, before)
-
-
-def _set(of: Any, name: str, value: Any) -> None:
-    # modules take long to set an attribute, and most have it
-    if getattr(of, name, None) is not value:
-        setattr(of, name, value)
+                    undone.callback(setattr, of, name, before)
 
 
 _NAME = "eager"

@@ -13,6 +13,14 @@ from weakref import ref
 from torch import Tensor
 
 
+class _Entry(ref[Tensor]):
+    """A tensor, held weakly, and its value: one object, as the collector looks at all of them."""
+
+    __slots__ = ("key", "value")
+    key: int
+    value: Any
+
+
 class ByTensor(MutableMapping[Tensor, Any]):
     """A mapping whose keys are tensors; an entry goes when its tensor does.
 
@@ -29,40 +37,41 @@ class ByTensor(MutableMapping[Tensor, Any]):
     """
 
     def __init__(self) -> None:
-        self._entries: dict[int, tuple[ref[Tensor], Any]] = {}
-
-    def __setitem__(self, x: Tensor, value: Any) -> None:
-        entries, key = self._entries, id(x)
+        entries: dict[int, _Entry] = {}
 
         def drop(gone: ref[Tensor]) -> None:
-            entry = entries.get(key)
             # another tensor may have the address by now
-            if entry is not None and entry[0] is gone:
-                del entries[key]
+            if isinstance(gone, _Entry) and entries.get(gone.key) is gone:
+                del entries[gone.key]
 
-        entries[key] = ref(x, drop), value
+        self._entries, self._drop = entries, drop
+
+    def __setitem__(self, x: Tensor, value: Any) -> None:
+        entry = _Entry(x, self._drop)
+        entry.key, entry.value = id(x), value
+        self._entries[entry.key] = entry
 
     def get(self, x: Tensor, default: Any = None) -> Any:
         """Value of a tensor, or the default."""
         entry = self._entries.get(id(x))
-        return entry[1] if entry is not None and entry[0]() is x else default
+        return entry.value if entry is not None and entry() is x else default
 
     def __getitem__(self, x: Tensor) -> Any:
         entry = self._entries[id(x)]
-        if entry[0]() is not x:
+        if entry() is not x:
             raise KeyError(id(x))
-        return entry[1]
+        return entry.value
 
     def __contains__(self, x: object) -> bool:
         entry = self._entries.get(id(x))
-        return entry is not None and entry[0]() is x
+        return entry is not None and entry() is x
 
     def __delitem__(self, x: Tensor) -> None:
         self[x]
         del self._entries[id(x)]
 
     def __iter__(self) -> Iterator[Tensor]:
-        yield from (x for held, _ in list(self._entries.values()) if (x := held()) is not None)
+        yield from (x for entry in list(self._entries.values()) if (x := entry()) is not None)
 
     def __len__(self) -> int:
         return len(self._entries)

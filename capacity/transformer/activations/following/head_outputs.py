@@ -131,10 +131,7 @@ class Heads:
         """Activations of the heads; keys and values of groups are repeated for their heads."""
         call, module = self.call, self.output.module
         heads = call.pattern.shape[1]
-        k, v = (
-            x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1)
-            for x in (call.k, call.v)
-        )
+        k, v = (_repeated(x, heads) for x in (call.k, call.v))
         W_O = weight_of(module).unflatten(0, (heads, -1))
         pattern, z = call.pattern, call.z.transpose(1, 2)
         if call.has_sink:
@@ -152,6 +149,14 @@ class Heads:
         found = [part for part in parts if part is not None]
         bias = sum(found[1:], start=found[0]) if found else None
         return None if bias is None else bias.repeat_interleave(heads // len(bias), dim=0)
+
+
+def _repeated(x: Tensor, heads: int) -> Tensor:
+    """Keys or values of groups, one for each head."""
+    batch, groups, *rest = x.shape
+    if groups == heads:
+        return x
+    return x[:, :, None].expand(batch, groups, heads // groups, *rest).reshape(batch, heads, *rest)
 
 
 def _less_sink(pattern: Tensor, v: Tensor, z: Tensor) -> Tensor:

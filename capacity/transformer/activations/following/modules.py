@@ -1,8 +1,6 @@
-"""Modules of any family: linear ones and norms, known by what they hold and return, and layers.
+"""Modules of any family: linear ones, known by what they hold, and layers.
 
-A linear module is nn.Linear, or GPT-2's Conv1D, which holds its weights transposed. Families have
-norms of their own: means are subtracted or not, the gain is a weight or one more than it. Which one
-it is shows in what the norm returns.
+A linear module is nn.Linear, or GPT-2's Conv1D, which holds its weights transposed.
 
 Layers are the elements of a list of modules, and each call of one is a layer: ALBERT calls the same
 module again, and hybrids have layers without attention, of Mamba or a convolution, which count.
@@ -14,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from itertools import product
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
+from torch.utils.hooks import RemovableHandle
 from torch.utils.weak import TensorWeakRef
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.records.cache import Normed
 
 
 def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
@@ -52,6 +50,8 @@ class _Copy:
     product: Tensor | None = None
 
 
+# by module: the modules in it, where they are asked for again and again
+_walks: ContextVar[dict[nn.Module, list[nn.Module]] | None] = ContextVar("walks", default=None)
 # by linear module: the last copy of its weights
 _copies: WeakKeyDictionary[Any, _Copy] = WeakKeyDictionary()
 
@@ -65,6 +65,9 @@ def modules_of(root: nn.Module) -> list[nn.Module]:
     >>> modules_of(nn.Sequential(inner, nn.ReLU(), inner))[1:]
     [Linear(in_features=1, out_features=1, bias=True), ReLU()]
     """
+    walks = _walks.get()
+    if walks is not None and root in walks:
+        return walks[root]
     modules: dict[nn.Module, None] = {}
     waiting = [root]
     while waiting:
@@ -72,7 +75,29 @@ def modules_of(root: nn.Module) -> list[nn.Module]:
         if module not in modules:
             modules[module] = None
             waiting += [child for child in reversed(module._modules.values()) if child is not None]
-    return list(modules)
+    every = list(modules)
+    if walks is not None:
+        walks[root] = every
+    return every
+
+
+@contextmanager
+def walked_once() -> Iterator[None]:
+    """Let `modules_of` remember the modules of each module in this context and thread."""
+    with ExitStack() as after:
+        after.callback(_walks.reset, _walks.set({} if _walks.get() is None else _walks.get()))
+        yield
+
+
+@contextmanager
+def removed_hooks() -> Iterator[list[RemovableHandle]]:
+    """Yield a list, whose hooks are removed at the end of this context."""
+    handles: list[RemovableHandle] = []
+    try:
+        yield handles
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def weights_of(root: nn.Module) -> Iterator[nn.Parameter]:
@@ -134,103 +159,6 @@ def _fills_words(x: Tensor) -> bool:
     """Return True if the rows of a matrix can be read as integers of 64 bits."""
     sizes = x.shape[-1], x.storage_offset()
     return x.is_contiguous() and all(n * x.element_size() % 8 == 0 for n in sizes)
-
-
-# norms compute in float32, whatever their model does
-_SLACK = 1e3 * torch.finfo(torch.float32).eps
-# where a norm has no attribute for it
-_EPS = (1e-5, 1e-6, 1e-12)
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Mean and scale that a LayerNorm takes from each token's features.
-
-    Attributes
-    ----------
-    eps : float
-        What it adds to the variance.
-    mean, inverse : (..., 1)
-        Mean, and reciprocal of the standard deviation, with `eps`.
-    """
-
-    eps: float
-    mean: Tensor
-    inverse: Tensor
-
-
-def fitted_norm(
-    layer: int | None,
-    module: nn.Module,
-    x: Tensor,
-    product_of_output: Tensor,
-    vector: Tensor,
-    moments: Moments | None = None,
-) -> Normed | None:
-    """Step of a norm that was called.
-
-    Parameters
-    ----------
-    layer : int or None
-        Index of the layer that it belongs to.
-    module : nn.Module
-        The norm, whose attributes ``weight`` and ``bias`` are vectors or missing.
-    x : (batch, n, d)
-        Its input.
-    product_of_output : (batch, n)
-        Product of its output with `vector`, which shows which kind of norm it is.
-    vector : (d,)
-        Random vector.
-    moments : Moments, optional
-        What `torch.native_layer_norm` has computed of `x`, if it was called.
-
-    Returns
-    -------
-    Normed or None
-        The step that computes this output; None if neither a LayerNorm nor an RMSNorm does.
-    """
-    known: Any = module
-    weight, bias = getattr(known, "weight", None), getattr(known, "bias", None)
-    weight, bias = (None if w is None else w.detach() for w in (weight, bias))
-    if any(w is not None and w.shape != x.shape[-1:] for w in (weight, bias)):
-        return None
-    names = ("eps", "variance_epsilon", "epsilon")
-    constants = [e for name in names if (e := getattr(known, name, None)) is not None]
-    slack = _SLACK * product_of_output.abs().max()
-    subtracts = isinstance(module, nn.LayerNorm) or bias is not None
-    # some norms have theirs in their code
-    for centred, eps in product((subtracts, not subtracts), constants[:1] or _EPS):
-        if centred:
-            if moments is None or moments.eps != eps:
-                _, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, eps)
-                moments = Moments(eps, mean, inverse)
-            mean = moments.mean.view(*x.shape[:-1], 1)
-            scale = moments.inverse.view(*x.shape[:-1], 1).reciprocal()
-        else:
-            mean = None
-            size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-            scale = (size.square() / x.shape[-1] + eps).sqrt()
-        for gain in _gains(weight, vector):
-            # the product of the output with the vector, without the output
-            expected = x @ (gain * vector)
-            if mean is not None:
-                expected = expected - mean[..., 0] * (gain @ vector)
-            expected = expected / scale[..., 0]
-            if bias is not None:
-                expected = expected + bias @ vector
-            if (expected - product_of_output).abs().max() <= slack:
-                # copies: the model may be trained further
-                copy = None if bias is None else bias.clone()
-                return Normed(layer, mean, scale, gain.clone(), copy)
-    return None
-
-
-def _gains(weight: Tensor | None, like: Tensor) -> Iterator[Tensor]:
-    if weight is None:
-        yield torch.ones_like(like)
-    else:
-        yield weight
-        yield 1 + weight
 
 
 def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
@@ -358,10 +286,10 @@ def counted_layers(
         if (count := count_of_run()) is not None:
             count.leave()
 
-    with ExitStack() as hooks:
+    with removed_hooks() as hooks:
         for layer in layers_of(stack):
-            hooks.callback(layer.register_forward_pre_hook(enter).remove)
-            hooks.callback(layer.register_forward_hook(leave).remove)
+            hooks.append(layer.register_forward_pre_hook(enter))
+            hooks.append(layer.register_forward_hook(leave))
         yield
 
 

@@ -29,8 +29,8 @@ class Leaf(Node):
 
     Attributes
     ----------
-    value : Tensor
-        Itself.
+    value : Tensor or None
+        Itself; None as long as no operation has used it.
     call : int or None
         Number of the attention whose heads' joint output it is.
     module : nn.Module or None
@@ -41,7 +41,7 @@ class Leaf(Node):
         Input of the sublayer that made it, if that is known.
     """
 
-    value: Tensor
+    value: Tensor | None
     call: int | None = None
     module: Any = None
     input: Tensor | None = None

@@ -11,7 +11,7 @@ from torch import Tensor, equal
 
 from capacity.transformer.activations.following.by_tensor import ByTensor
 from capacity.transformer.activations.following.modules import LayerCount
-from capacity.transformer.activations.records.validation import random_vector
+from capacity.transformer.activations.records.products import random_vector
 
 _ASSIGNING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "div", "truediv"))}
 

@@ -37,6 +37,7 @@ from capacity.transformer.activations.following.modules import (
     is_norm,
     last_of,
     modules_of,
+    removed_hooks,
     unfollowed,
 )
 from capacity.transformer.activations.following.own_attention import OwnAttention
@@ -112,19 +113,19 @@ class Recorder:
             # a reference to what holds this one
             context.callback(setattr, self, "_tell", None)
             context.callback(_running.reset, _running.set(self._token))
+            hooks = context.enter_context(removed_hooks())
             for module in modules_of(self._stack):
                 if is_linear(module):
-                    context.callback(module.register_forward_hook(self._linear).remove)
-            context.callback(self._stack.register_forward_hook(self._end).remove)
-            before = self._stack.register_forward_pre_hook(self._remember, with_kwargs=True)
-            context.callback(before.remove)
+                    hooks.append(module.register_forward_hook(self._linear))
+            hooks.append(self._stack.register_forward_hook(self._end))
+            hooks.append(self._stack.register_forward_pre_hook(self._remember, with_kwargs=True))
             context.enter_context(
                 counted_layers(
                     self._stack, lambda: self.count if self.stream.is_running() else None
                 )
             )
             for norm in _norms_of_attention(self._stack):
-                context.callback(norm.register_forward_pre_hook(self._normed).remove)
+                hooks.append(norm.register_forward_pre_hook(self._normed))
             if follow:
                 context.enter_context(self.stream.following())
             context.enter_context(self._gates.ready())
@@ -142,6 +143,7 @@ class Recorder:
         if call.module not in self._inside:
             return
         self.has_heard = True
+        self.stream.attended(call.module)
         self._require_output(call.module)
         values = maker_of(call.v if call.made is None else call.made, reversed(self._recent))
         if self._own and values is None:

@@ -85,6 +85,8 @@ def _steps_of(
     spoilt = follower.probes.spoilt
     if spoilt is not None:
         _fail(f"{spoilt} of {source} it is written over in a way that isn't followed")
+    if (odd := follower.norms.unfitting()) is not None:
+        _fail(f"in layer {odd} of {source} a norm isn't the one that others of its class are")
     n_last = last.numel() // last.shape[-1]
     n_first = n_last if follower.start is None else follower.start.value.shape[:-1].numel()
     if n_last != n_first:

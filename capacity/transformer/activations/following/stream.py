@@ -11,23 +11,23 @@ last embeddings are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from capacity.transformer.activations.following.by_tensor import ByTensor
+from capacity.transformer.activations.following.mode_aside import ModeAside
 from capacity.transformer.activations.following.modules import (
     LayerCount,
-    Moments,
-    fitted_norm,
+    attends,
     given_tensor,
     is_norm,
     layers_of,
     mixing_modules,
     modules_of,
+    removed_hooks,
     unfollowed,
 )
 from capacity.transformer.activations.following.operations import (
@@ -40,9 +40,10 @@ from capacity.transformer.activations.following.operations import (
     Sum,
 )
 from capacity.transformer.activations.following.overwriting import Probes, writes_over
+from capacity.transformer.activations.records.norms import Moments, Norms
 
 
-class StreamFollower(TorchFunctionMode):
+class StreamFollower(ModeAside):
     """Context in which the operations on a model's residual stream are followed.
 
     Parameters
@@ -58,13 +59,15 @@ class StreamFollower(TorchFunctionMode):
     ----------
     start : Start or None
         Input of the first layer, once it has been called.
+    norms : Norms
+        The norms that have been called.
     probes : Probes
         What was kept of the tensors of the stream and of heads, to see where one is written over.
     """
 
     def __init__(self, stack: nn.Module, is_running: Callable[[], bool], count: LayerCount) -> None:
-        super().__init__()
-        self.is_running = is_running
+        super().__init__(is_running)
+        self.norms = Norms()
         self.start: Start | None = None
         self.probes = Probes(count)
         self._stack, self._count = stack, count
@@ -79,7 +82,10 @@ class StreamFollower(TorchFunctionMode):
 
     def node(self, x: Any) -> Node | None:
         """The operation that made a tensor, if it was followed."""
-        return self._nodes.get(x) if isinstance(x, Tensor) else None
+        found = self._nodes.get(x) if isinstance(x, Tensor) else None
+        if isinstance(found, Leaf) and found.value is None:
+            found.value = x
+        return found
 
     def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
         """Note that a tensor is the joint output of the heads of an attention."""
@@ -99,7 +105,8 @@ class StreamFollower(TorchFunctionMode):
             self._first = x
         if self._is_full(output):
             mixes = module in self._mixing
-            self._nodes[output] = Leaf(False, output, None, module, self._first, mixes)
+            # the tensor goes, unless it is asked for
+            self._nodes[output] = Leaf(False, None, None, module, self._first, mixes)
 
     def _made(self, x: Tensor, node: Node, probe: Tensor | None = None) -> None:
         self._nodes[x] = node
@@ -109,16 +116,17 @@ class StreamFollower(TorchFunctionMode):
     @contextmanager
     def following(self) -> Iterator[None]:
         """Follow the stream in this context."""
-        with ExitStack() as hooks:
+        with removed_hooks() as hooks:
             for layer in layers_of(self._stack):
-                hook = layer.register_forward_pre_hook(self._enter, with_kwargs=True)
-                hooks.callback(hook.remove)
+                hooks.append(layer.register_forward_pre_hook(self._enter, with_kwargs=True))
             for module in modules_of(self._stack):
                 if is_norm(module) and next(module.children(), None) is None:
-                    hooks.callback(module.register_forward_pre_hook(self._pause).remove)
-                    hook = module.register_forward_hook(self._norm, with_kwargs=True)
-                    hooks.callback(hook.remove)
-            with self:
+                    hooks.append(module.register_forward_pre_hook(self._pause))
+                    hooks.append(module.register_forward_hook(self._norm, with_kwargs=True))
+                elif attends(module):
+                    hooks.append(module.register_forward_pre_hook(self._begin))
+                    hooks.append(module.register_forward_hook(self.come_back))
+            with self.entered():
                 yield
 
     # torch calls hooks without keywords that another thread is about to remove: they aren't of this
@@ -132,13 +140,22 @@ class StreamFollower(TorchFunctionMode):
             self.start = Start(True, value, self.node(value))
             self._made(value, self.start)
 
-    def _pause(self, *_: Any) -> None:
-        self._paused += self.is_running()
+    def _begin(self, module: nn.Module, *_: object) -> None:
+        if self.start is not None:
+            self.begin(module)
+
+    def _pause(self, module: nn.Module, *_: object) -> None:
+        if self.is_running():
+            self._paused += 1
+            # moments of LayerNorms are kept
+            if self.start is not None and not isinstance(module, nn.LayerNorm):
+                self.step_aside(module)
 
     @unfollowed
     def _norm(self, module: nn.Module, args: Any, *rest: Any) -> None:
         if not self.is_running():
             return
+        self.come_back(module)
         kwargs, output = rest
         known, self._moments = self._moments, None
         self._paused -= 1
@@ -153,7 +170,7 @@ class StreamFollower(TorchFunctionMode):
         probe = output @ vector
         # some families flatten sentences
         shape = x.shape if self.start is None else self.start.value.shape
-        step = fitted_norm(
+        step = self.norms.fitted(
             None if self.start is None else self._count.number,
             module, x.view(shape), probe.view(shape[:-1]), vector,
             known[1] if known is not None and known[0] is x else None,
@@ -174,25 +191,28 @@ class StreamFollower(TorchFunctionMode):
         return Leaf(False, x, input=self._first)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if self._paused and func is torch.nn.functional.layer_norm:
-            return self._layer_norm(*args, **(kwargs or {}))
-        follow = _FOLLOWED.get(func)
-        if self.start is None and writes_over(func):
-            # what embeddings were before isn't what the first layer reads
-            self._nodes.pop(args[0], None)
-        if follow is None or self.start is None or self._paused:
-            return func(*args, **(kwargs or {}))
+        follow, kwargs = _FOLLOWED.get(func), kwargs or {}
+        if self._paused or self.start is None:
+            follow = None
+            if self._paused and func is torch.nn.functional.layer_norm:
+                return self._layer_norm(*args, **kwargs)
+            if self.start is None and writes_over(func):
+                # what embeddings were before isn't what the first layer reads
+                self._nodes.pop(args[0], None)
+        if follow is None:
+            return func(*args, **kwargs)
         # sums with a factor, and arguments by name, aren't followed
         plain = follow is StreamFollower.same or (len(args) == 2 and not kwargs)
         if not plain or not isinstance(args[0], Tensor):
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs)
         if func in _IN_PLACE and self._is_full(args[0]):
+            self.n_made += 1
             self._keep(args[0])
         before = [self.node(x) for x in (args[:1] if follow is StreamFollower.same else args[:2])]
         for node, x in zip(before, args, strict=False):
             if node is not None:
                 self.probes.check(x)
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         is_new = isinstance(result, Tensor) and result is not args[0]
         if (is_new or func in _IN_PLACE) and self._is_full(result):
             made = follow(self, args, before)
@@ -200,6 +220,7 @@ class StreamFollower(TorchFunctionMode):
                 self._nodes.pop(result, None)
                 self.probes.forget(result)
             if made is not None:
+                self.n_made += 1
                 self._made(result, made)
         return result
 

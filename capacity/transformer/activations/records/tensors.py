@@ -15,8 +15,9 @@ from torch import Tensor
 from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.products import are_softmax, rows_of
 from capacity.transformer.activations.records.tokens import require_dense, sentence_mask
-from capacity.transformer.activations.records.validation import check, is_softmax
+from capacity.transformer.activations.records.validation import check
 
 _PATTERN = re.compile(r"blocks\.(\d+)\.attn\.hook_pattern")
 
@@ -110,7 +111,9 @@ def from_tensors(
         of_keys = torch.ones(batch, m, dtype=torch.bool, device=real.device)
     layers = [layer.without_padding(real, of_keys) for layer in layers]
     causal = of_keys is None and not any(layer.pattern.triu(1).any() for layer in layers)
-    known = [replace(x, soft=x.q.shape[-1] > 0 and is_softmax(x, real)) for x in layers]
+    known = [
+        replace(x, soft=x.q.shape[-1] > 0 and are_softmax([rows_of(x)], real)[0]) for x in layers
+    ]
     none = layers[0].z.new_zeros(batch, n, 0)
     return check(ActivationCache(tuple(known), real, causal, none, (), source, of_keys))
 

@@ -575,12 +575,11 @@ def test_what_is_compiled_ahead_is_what_workers_take(
     work = Workload(LayerConfig(1, 1, 1, 1), Recipe(), n_triples=3, n_tokens=4)
     arguments = FUSED.ahead(work)
     assert arguments is not None
-    function, *words = arguments
-    command = [sys.executable, "-m", "capacity.layer.engines.ahead", function]
+    command = [sys.executable, "-m", "capacity.layer.engines.ahead"]
     # no line, no code
     subprocess.run(command, input="", check=True, text=True)
     assert FUSED.ahead(work) == arguments
-    subprocess.run(command, input=" ".join(words) + "\n", check=True, text=True)
+    subprocess.run(command, input=" ".join(arguments) + "\n", check=True, text=True)
     assert FUSED.ahead(work) is None
     # the other kernel is another file
     assert FUSED.ahead(replace(work, recipe=Recipe(batch_size=2))) is not None

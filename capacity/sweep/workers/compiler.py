@@ -28,8 +28,8 @@ def compiling(*, early: bool) -> Iterator[Callable[[Run], None]]:
     Parameters
     ----------
     early : bool
-        True if the process may import what compiles the usual code, unless that is kept, before it
-        is known what is needed.
+        True if the process may begin, where the usual code isn't kept, before it is known what is
+        needed.
 
     Yields
     ------
@@ -37,26 +37,24 @@ def compiling(*, early: bool) -> Iterator[Callable[[Run], None]]:
         Begins to compile what a run needs, unless that is kept.
     """
     with ExitStack() as stack:
-        usual, line = "", None
-        if early and (arguments := engine_for("auto", _USUAL).ahead(_USUAL)):
-            usual, line = arguments[0], stack.enter_context(_process(arguments[0]))
+        needed = early and engine_for("auto", _USUAL).ahead(_USUAL) is not None
+        waiting = stack.enter_context(_process()) if needed else None
 
         def compile_for(run: Run) -> None:
-            function, *words = engine_for(run.engine, run.workload).ahead(run.workload) or ("",)
-            if function != usual:
+            arguments = engine_for(run.engine, run.workload).ahead(run.workload)
+            if arguments is None:
                 stack.close()
-            if function:
-                to = line if line and function == usual else stack.enter_context(_process(function))
-                with suppress(OSError), to:
-                    to.write(" ".join(words) + "\n")
+                return
+            with suppress(OSError), waiting or stack.enter_context(_process()) as line:
+                line.write(" ".join(arguments) + "\n")
 
         yield compile_for
 
 
 @contextmanager
-def _process(function: str) -> Iterator[IO[str]]:
-    """A process that waits for arguments, by its standard input; it is killed in the end."""
-    command = [sys.executable, "-m", "capacity.layer.engines.ahead", function]
+def _process() -> Iterator[IO[str]]:
+    """A process that waits for what to compile, by its standard input; it is killed in the end."""
+    command = [sys.executable, "-m", "capacity.layer.engines.ahead"]
     silent = subprocess.DEVNULL
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=silent, stderr=silent, text=True

@@ -31,6 +31,7 @@ from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.tape.engine import RecordedRun
 from capacity.layer.engines.tape.execute import compile_for as compile_tape
+from capacity.layer.engines.tape.execute import train as tape_train
 from capacity.layer.run.snapshots import Snapshots
 from tests.layer.decoder import plain_models
 from tests.tiers import examples
@@ -281,3 +282,12 @@ def test_weights_that_overflow_diverge() -> None:
     decoder = Decoder(DecoderConfig(4, 2, mlp=8), DB.n_tokens)
     training = train(decoder, DB, Recipe(epochs=50, learning_rate=1e30))
     assert training.status == "diverged"
+
+
+def test_what_is_compiled_ahead_is_what_training_and_gradients_call() -> None:
+    for dtype in ("float32", "float64"):
+        decoder = Decoder(DecoderConfig(4, 2, mlp=8), DB.n_tokens).to(getattr(torch, dtype))
+        weights = {name: x.detach().numpy() for name, x in decoder.named_parameters()}
+        RecordedRun(decoder.config, weights, DB, Recipe()).gradients()
+        train(decoder, DB, Recipe(epochs=2), Compute("tape", dtype))
+    assert len(tape_train.signatures) == 2

@@ -134,6 +134,7 @@ class RecordedRun:
         self._forward = instructions([*clearing, *tape.forward])
         # gradients stay after the last epoch
         self._backward = instructions([(execute.ZERO, size, size), *tape.backward])
+        execute.compile_for(dtype.name)
         self._a = np.zeros(tape.size, dtype)
         for at, values in tape.constants.items():
             self._a[at : at + len(values)] = values
@@ -185,10 +186,11 @@ class RecordedRun:
     def gradients(self) -> dict[str, Array]:
         """Gradients of the full-batch loss, shaped like the decoder's weights; no weight moves."""
         rule = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
-        none = np.zeros(0)
+        none, marks = np.zeros(0), np.zeros(0, np.int64)
+        marks.flags.writeable = False
         execute.train(
             self._a, self._indices, self._forward, self._backward, self._places, rule,
-            np.zeros(1), none.astype(np.int64), none, none, 0, 1,
+            np.zeros(1), marks, none, none, 0, 1,
         )  # fmt: skip
         return self._outward(self._size)
 

@@ -10,11 +10,12 @@ An instruction is a row of `WIDTH` integers, an operation and its arguments: pla
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import numba
 import numpy as np
 
-from capacity.layer.engines.simd.compile import compiled, linked
+from capacity.layer.engines.simd.compile import claimed, compiled, kept_types, linked
 from capacity.layer.engines.simd.pointers import kind_of, rolled
 from capacity.layer.engines.simd.vector import (
     flush_denormals,
@@ -178,8 +179,15 @@ def adam(a, indices, places, rule, rate):
 
 
 def compile_for(dtype: str) -> None:
-    """Compile the engine for a dtype."""
+    """Compile `train` for a dtype, or load it; of several processes one compiles it."""
     floats, doubles = (numba.types.Array(t, 1, "C") for t in (getattr(numba, dtype), numba.float64))
     words, tape = (numba.types.Array(numba.int64, n, "C") for n in (1, 2))
-    train.compile((floats, words, tape, tape, words, doubles, doubles, words, doubles, doubles,
-                   numba.int64, numba.int64))  # fmt: skip
+    # as the `Recorder` of a history has them
+    marks = numba.types.Array(numba.int64, 1, "C", readonly=True)
+    types = (floats, words, tape, tape, words, doubles, doubles, marks, doubles, doubles,
+             numba.int64, numba.int64)  # fmt: skip
+    if types in train.overloads:
+        return
+    is_kept = types in kept_types(train)
+    with nullcontext() if is_kept else claimed(train, f"train-{dtype}", wait=True):
+        train.compile(types)

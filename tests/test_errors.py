@@ -28,7 +28,7 @@ BUILT_IN = {
 }
 # what may be raised all the same, and why
 ALLOWED = {
-    ("capacity/database/io/files/content.py", "EOFError"):
+    ("capacity/database/io/files/compression.py", "EOFError"):
         "a stream says that it ended too early; the function that reads it tells the user",
     ("capacity/optional.py", "AttributeError"):
         "Python asks for it: hasattr and import rest on it",

@@ -65,8 +65,8 @@ class AblationTest:
     """
 
     table: pd.DataFrame = field(repr=False)
-    heads: tuple[Head, ...]
-    random: dict[int, tuple[tuple[Head, ...], ...]] = field(repr=False)
+    heads: tuple[tuple[int, int], ...]
+    random: dict[int, tuple[tuple[tuple[int, int], ...], ...]] = field(repr=False)
     mode: Mode
     chosen_on: tuple[str, ...] = field(repr=False)
     model: str
@@ -89,7 +89,7 @@ def ablation_test(
     templates: TemplatesLike | None = None,
     *,
     n_heads: Sequence[int] = (1, 3),
-    heads: Iterable[Head] | None = None,
+    heads: Iterable[tuple[int, int]] | None = None,
     mode: Mode = "mean",
     n_random: int = 8,
     seed: Seed = 0,

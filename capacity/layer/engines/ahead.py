@@ -16,7 +16,7 @@ from capacity.layer.engines.engine import loaded
 
 
 def main() -> None:
-    """Call what a line of the standard input says."""
+    """Call the function that a line of the standard input names, with its other words."""
     if words := sys.stdin.readline().split():
         loaded(words[0])(*words[1:])
 

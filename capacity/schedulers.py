@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -50,6 +51,9 @@ def connected(
     require_packages(what, packages, "distributed")
     from distributed import Client
 
+    # a client that found no scheduler is garbage; collected while this one starts, it would wait for
+    # a lock that this one holds
+    gc.collect()
     try:
         client = Client(address, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError) as reason:

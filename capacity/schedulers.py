@@ -51,8 +51,8 @@ def connected(
     require_packages(what, packages, "distributed")
     from distributed import Client
 
-    # a client that found no scheduler is garbage; collected while this one starts, it would wait for
-    # a lock that this one holds
+    # a client that found no scheduler is garbage; collected while another one starts, it would wait
+    # for a lock that this one holds
     gc.collect()
     try:
         client = Client(address, timeout=ANSWER, set_as_default=False)

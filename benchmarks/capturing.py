@@ -1,4 +1,4 @@
-"""What capture costs beside the forward pass of a model of many small layers, on short texts.
+"""Cost of capture beside the forward pass of a model of many small layers, on short texts.
 
     python benchmarks/capturing.py
 

@@ -1,4 +1,4 @@
-"""What a run of an experiment took, also of one that was stopped and went on."""
+"""Seconds that a run of an experiment takes, also of one that was stopped and went on."""
 
 from __future__ import annotations
 

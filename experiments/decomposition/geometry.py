@@ -1,4 +1,4 @@
-"""What the norms after a sublayer do to its size, and what biases do to anisotropy.
+"""Norms change the size of what a sublayer writes, and biases the anisotropy: by how much.
 
     python -m experiments.decomposition.geometry --run     (two minutes on one core)
     python -m experiments.decomposition.geometry --plot

@@ -1,4 +1,4 @@
-"""What isn't looked at while a model runs, and what shows where something else happens there."""
+"""Runs that the stream's mode doesn't follow are shown where something else happens in them."""
 
 from __future__ import annotations
 

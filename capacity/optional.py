@@ -53,7 +53,7 @@ EXTRAS = {
 
 
 # packages that training, scoring and storing layers import
-LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "filelock", "threadpoolctl")
+PACKAGES_OF_LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "filelock", "threadpoolctl")
 
 
 def missing_extra(what: str, packages: str, extra: str) -> MissingExtraError:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import capacity
-from capacity.cli import app
+from capacity.cli import application
 from tests.oracles import ROOT
 from tools import not_yet
 from tools.not_yet import Entry
@@ -48,7 +48,7 @@ def exists(name: str) -> bool:
 
 def is_unknown(line: str) -> bool:
     """True if the command of a line, or an option of it, isn't there."""
-    done = CliRunner().invoke(app, line.split())
+    done = CliRunner().invoke(application(), line.split())
     return done.exit_code == 2 and bool(re.search(r"(?i)no such (command|option)", done.output))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from capacity.cli import app
+from capacity.cli import application
 from tests.oracles import ROOT
 from tools import check_docstrings, check_pages
 from tools.sentences import sentences
@@ -113,7 +113,7 @@ def test_no_page_has_a_listed_word() -> None:
 
 
 def test_no_help_of_a_command_has_a_listed_word() -> None:
-    commands: Any = typer.main.get_command(app)
+    commands: Any = typer.main.get_command(application())
     for command in [commands, *commands.commands.values()]:
         texts = [command.help, *(getattr(option, "help", "") for option in command.params)]
         assert not [*places("\n\n".join(filter(None, texts)))], command.name

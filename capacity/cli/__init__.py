@@ -16,26 +16,13 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from capacity import __version__
-from capacity.cli.commands import (
-    attention,
-    describe,
-    dimension,
-    doctor,
-    grid,
-    rank,
-    recall,
-    report,
-    sweep,
-    train,
-    verify,
-)
-from capacity.cli.messages import in_options, wrong_use
-from capacity.cli.output import ASKED, FACTS, INSTALLATION, LAYERS, MODELS, PAGES, epilog
+from capacity.cli.output import ASKED, epilog
 from capacity.cli.process import (
     INTERRUPTED,
     Output,
@@ -52,37 +39,36 @@ from capacity.errors import (
 )
 from capacity.visible import visible
 
+# in the order of the help: modules of `capacity.cli.commands`, each with a function of its name
+COMMANDS = (
+    "describe", "rank", "verify", "dimension", "train", "sweep", "grid", "attention", "recall",
+    "report", "doctor",
+)  # fmt: skip
 # what the library warns of that a user of the command is told, too
 WARNINGS = (AnnotationWarning, MultiValuedWarning, PrecisionWarning, SkippedLinesWarning)
 # what shells report of a program that a broken pipe ends: 128 + SIGPIPE
 BROKEN_PIPE = 141
 
-app = typer.Typer(
-    name="capacity",
-    help="How big a database of facts is, and how many facts an attention layer can hold.",
-    epilog=epilog(
-        ["capacity describe examples/countries.ttl", "capacity rank examples/countries.ttl"]
-    ),
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-for command, examples, panel in (
-    (describe.describe, describe.EXAMPLES, FACTS),
-    (rank.rank, rank.EXAMPLES, FACTS),
-    (verify.verify, verify.EXAMPLES, FACTS),
-    (dimension.dimension, dimension.EXAMPLES, FACTS),
-    (train.train, train.EXAMPLES, LAYERS),
-    (sweep.sweep, sweep.EXAMPLES, LAYERS),
-    (grid.grid, grid.EXAMPLES, LAYERS),
-    (attention.attention, attention.EXAMPLES, MODELS),
-    (recall.recall, recall.EXAMPLES, MODELS),
-    (report.report, report.EXAMPLES, PAGES),
-    (doctor.doctor, doctor.EXAMPLES, INSTALLATION),
-):
-    app.command(epilog=epilog(examples), rich_help_panel=panel)(command)
+
+def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Make the program with some of its commands, whose modules are imported."""
+    app = typer.Typer(
+        name="capacity",
+        help="How big a database of facts is, and how many facts an attention layer can hold.",
+        epilog=epilog(
+            ["capacity describe examples/countries.ttl", "capacity rank examples/countries.ttl"]
+        ),
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    for name in names:
+        module = import_module(f"capacity.cli.commands.{name}")
+        describe = app.command(epilog=epilog(module.EXAMPLES), rich_help_panel=module.PANEL)
+        describe(getattr(module, name))
+    app.callback(invoke_without_command=True)(_version)
+    return app
 
 
-@app.callback(invoke_without_command=True)
 def _version(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
@@ -133,7 +119,7 @@ def _run(arguments: list[str]) -> int:
     # a shell that asks for completions gives no arguments
     if not arguments and ASKED not in os.environ:
         with contextlib.redirect_stdout(sys.stderr):
-            app(["--help"], prog_name="capacity", standalone_mode=False)
+            application()(["--help"], prog_name="capacity", standalone_mode=False)
         return 2
     try:
         with warnings.catch_warnings():
@@ -157,8 +143,9 @@ def _run(arguments: list[str]) -> int:
         return 2
     except Exception as error:
         if hasattr(error, "format_message"):
-            names = [str(getattr(one.callback, "__name__", "")) for one in app.registered_commands]
-            _tell(wrong_use(error, arguments, names))
+            from capacity.cli.messages import wrong_use
+
+            _tell(wrong_use(error, arguments, COMMANDS))
             return 2
         print(*map(visible, traceback.format_exc().split("\n")), sep="\n", file=sys.stderr)
         _tell("internal error; please report this traceback.")
@@ -167,6 +154,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _called(arguments: list[str]) -> object:
+    # another command's module isn't imported; a shell that asks for completions gives no arguments
+    named = arguments[0] in COMMANDS if arguments else False
+    app = application(arguments[:1]) if named else application()
     try:
         return app(arguments, prog_name="capacity", standalone_mode=False)
     except SystemExit as end:
@@ -178,7 +168,11 @@ def _called(arguments: list[str]) -> object:
 
 def _advised(message: str, arguments: list[str], source: str = "") -> str:
     """Write advice in options, except of a sweep, whose plan has the keywords as its keys."""
-    return message if arguments[:1] == ["sweep"] else in_options(message, source)
+    if arguments[:1] == ["sweep"]:
+        return message
+    from capacity.cli.messages import in_options
+
+    return in_options(message, source)
 
 
 def _tell(message: str) -> None:

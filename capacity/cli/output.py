@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from capacity.checks import MAX_SEED
-from capacity.database.io.files.formats import FORMATS
-from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.optional import require_packages
 from capacity.safe_files import require_replaceable, write_whole
@@ -113,22 +110,6 @@ Cited = Annotated[
         rich_help_panel=ANALYSIS,
     ),
 ]
-MultiOption = Annotated[
-    MultiPolicy | None,
-    typer.Option(
-        help="What becomes of a (subject, predicate) pair with several objects.",
-        rich_help_panel=CHOOSING,
-    ),
-]
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help=f"{', '.join(FORMATS)}; by default guessed.",
-        autocompletion=one_of(lambda: FORMATS),
-        rich_help_panel=READING,
-    ),
-]
 # the same for each command, whose defaults differ
 EFFORT_OPTION: Any = typer.Option(
     help="How hard to search. On small databases quick takes about 1 s, standard 30 s, and "
@@ -150,6 +131,8 @@ DeviceOption = Annotated[
 
 def seed_option(panel: str) -> Any:
     """Make the option of a seed, in a panel of the help."""
+    from capacity.checks import MAX_SEED
+
     return typer.Option(
         help="Seed of the random numbers; the same seed yields the same result.",
         min=0,

@@ -13,8 +13,27 @@ from capacity.cli.output import CHOOSING, READING, one_of
 from capacity.database.arity import LEAST, MOST
 from capacity.database.choosing.folding.fold import FOLDS
 from capacity.database.choosing.selection import KeepOrDrop
+from capacity.database.io.files.formats import FORMATS
 from capacity.database.io.table_options import TableForm
+from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
+
+MultiOption = Annotated[
+    MultiPolicy | None,
+    typer.Option(
+        help="What becomes of a (subject, predicate) pair with several objects.",
+        rich_help_panel=CHOOSING,
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help=f"{', '.join(FORMATS)}; by default guessed.",
+        autocompletion=one_of(lambda: FORMATS),
+        rich_help_panel=READING,
+    ),
+]
 
 
 @dataclass(frozen=True)

@@ -32,15 +32,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import flint
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 
 from capacity.errors import MemoryBudgetError
 from capacity.exact.elimination import LARGEST_ENTRY, eliminate
 from capacity.exact.types import Indices, Spend, free
 from capacity.tensor.coordinates import distinct
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 DENSE_BUDGET = 2**31
 # a flint entry is one 64-bit word, and while it is converted also a Python int
@@ -50,6 +53,9 @@ BYTES_AN_ENTRY = 48
 BLOCK, ENTRY, FRACTION, TIMES = 300_000, 300, 5_000, 5
 # shorter side from which a block is eliminated first
 LONG = 400
+# most entries, zeros included, of a matrix that is dense from the beginning
+SMALL = 2**16
+Matrix: TypeAlias = "Indices | csr_array"
 
 
 def previous_prime(n: int) -> int:
@@ -122,10 +128,10 @@ def block_basis(
     row_names, row = np.unique(rows, return_inverse=True)
     column_names, column = np.unique(columns, return_inverse=True)
     shape = len(row_names), len(column_names)
-    matrix = csr_array(coo_array((values, (row.ravel(), column.ravel())), shape=shape))
     wide = shape[0] < shape[1]
-    tall = csr_array(matrix.T) if wide else matrix
-    rank, sample, across = _tall_rank(tall, spend)
+    places = (column.ravel(), row.ravel()) if wide else (row.ravel(), column.ravel())
+    tall = _matrix(values, places, (max(shape), min(shape)))
+    rank, sample, across = _tall_rank(tall, len(values), spend)
     if not minor:
         return Basis(n + rank, pivot_rows, pivot_columns, n)
     # rows of the sample that are independent in the pivot columns
@@ -140,7 +146,18 @@ def block_basis(
     )
 
 
-def _tall_rank(M: csr_array, spend: Spend) -> tuple[int, Indices, list[int]]:
+def _matrix(values: Indices, places: tuple[Indices, Indices], shape: tuple[int, int]) -> Matrix:
+    if shape[0] * shape[1] <= SMALL:
+        dense = np.zeros(shape, np.int64)
+        dense[places] = values
+        return dense
+    # importing it takes a sixth of the time in which a command starts
+    from scipy.sparse import coo_array, csr_array
+
+    return csr_array(coo_array((values, places), shape=shape))
+
+
+def _tall_rank(M: Matrix, n_entries: int, spend: Spend) -> tuple[int, Indices, list[int]]:
     """Rank of a matrix with n columns and m >= n rows, a sample of rows, and pivot columns."""
     m, n = M.shape
     rng = np.random.default_rng(0)
@@ -154,7 +171,7 @@ def _tall_rank(M: csr_array, spend: Spend) -> tuple[int, Indices, list[int]]:
         if len(pivots) == n:
             return n, sample, pivots
         missing = n - len(pivots)
-        spend((FRACTION * len(pivots) + TIMES * M.nnz) * missing, 16 * (m + n) * missing)
+        spend((FRACTION * len(pivots) + TIMES * n_entries) * missing, 16 * (m + n) * missing)
         kernel = _kernel(reduced, pivots, n) if heaviest < 2**41 else None
         missed = None if kernel is None else np.flatnonzero((M @ kernel).any(axis=1))
         if missed is not None and not len(missed):
@@ -170,7 +187,7 @@ def _charge(m: int, n: int, spend: Spend, *, times: int = 1) -> None:
     spend(times * (ENTRY * m * n + m * n * min(m, n) // 4), BYTES_AN_ENTRY * m * n)
 
 
-def _dense(M: csr_array, rows: Indices) -> Indices:
+def _dense(M: Matrix, rows: Indices) -> Indices:
     m, n = len(rows), M.shape[1]
     if m * n * BYTES_AN_ENTRY > DENSE_BUDGET:
         raise MemoryBudgetError(
@@ -178,7 +195,8 @@ def _dense(M: csr_array, rows: Indices) -> Indices:
             f"{m} x {n} entries is left, which would take about {m * n * BYTES_AN_ENTRY:,}. "
             "Take a part of the database, or bounds that only count its facts."
         )
-    return M[rows].toarray()
+    chosen = M[rows]
+    return chosen if isinstance(chosen, np.ndarray) else chosen.toarray()
 
 
 def _reduced(S: Indices) -> tuple[flint.nmod_mat, list[int]]:

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 from capacity.checks import in_a_line
 from capacity.kept_code import folders_of, is_index_of
-from capacity.optional import EXTRAS, LAYERS
+from capacity.optional import EXTRAS, PACKAGES_OF_LAYERS
 
 # what every install has; under these names they are installed
 BASE = ("numpy", "scipy", "pyoxigraph", "python-flint", "numba", "pyarrow", "typer", "rich",
@@ -67,7 +67,7 @@ def extras() -> tuple[Extra, ...]:
     packages: dict[str, list[str]] = {}
     for package, extra in EXTRAS.items():
         packages.setdefault(extra, []).append(package)
-    packages["layers"] = [*dict.fromkeys([*packages["layers"], *LAYERS])]
+    packages["layers"] = [*dict.fromkeys([*packages["layers"], *PACKAGES_OF_LAYERS])]
     return tuple(
         Extra(
             name,

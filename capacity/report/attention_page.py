@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from capacity.errors import CapacityError, InvalidArgumentError
-from capacity.optional import LAYERS, require_packages
+from capacity.optional import PACKAGES_OF_LAYERS, require_packages
 from capacity.report.drawing.pictures import Head, Patterns, hexadecimal, pictures, signed
 from capacity.report.rendering import Cell, Column, Table, rendered, table
 
@@ -67,7 +67,7 @@ def attention_report(
     >>> "of 2 heads" in page, "<script src" in page
     (True, False)
     """
-    require_packages("A report of a model", LAYERS, "layers")
+    require_packages("A report of a model", PACKAGES_OF_LAYERS, "layers")
     from capacity.transformer.effective.attention import effective_attention, effective_share
     from capacity.transformer.table import identifiability_table
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import typer
 
-from capacity.cli import app
+from capacity.cli import application
 from capacity.database.io.files.formats import FORMATS
 from capacity.embedding.families import MODELS
 from capacity.rank import METHODS
 from tests.commands import run
 
-GROUP: Any = typer.main.get_command(app)
+GROUP: Any = typer.main.get_command(application())
 # what takes minutes, or a file or a server that isn't here
 LONG = ("wikidata", "https://", "sweep experiments/configs/demo.toml --out")
 

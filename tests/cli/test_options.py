@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import typer
 
-from capacity.cli import app
+from capacity.cli import application
 from capacity.cli.selection_options import OPTIONS
 from tests.commands import run
 
-GROUP: Any = typer.main.get_command(app)
+GROUP: Any = typer.main.get_command(application())
 # commands that take facts
 OF_FACTS = ("rank", "describe", "dimension", "train", "verify", "recall", "report")
 # the option by the beginning of its help, which is the same in all commands that have it

@@ -17,7 +17,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from capacity import errors
-from capacity.cli import app
+from capacity.cli import COMMANDS
 from capacity.database import load
 from capacity.embedding import dimensions
 from capacity.embedding.results.page import in_words
@@ -39,7 +39,6 @@ from tests.oracles import ROOT
 
 # a title, colours by both forms of CSI, overrides of direction, a bell, and a line of its own
 HOSTILE = "\x1b]0;T\x07\x1b[31m\x9b32m\u202eR\u2066\u061c\u200f\x7f\x85\u2028\x0b\tT\nFORGED"
-COMMANDS = [str(command.callback.__name__) for command in app.registered_commands]  # type: ignore[union-attr]
 PLAN = """
 [[databases.files]]
 path = {path}

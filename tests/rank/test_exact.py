@@ -113,9 +113,9 @@ def test_a_sample_of_rows_is_enough_for_tall_matrices() -> None:
         assert rational_rank(dense[np.ix_(basis.rows, basis.columns)]) == 89
 
 
-@given(st.integers(0, 2**32))
+@given(st.integers(0, 2**32), st.sampled_from([0, block_rank.SMALL]))
 @settings(max_examples=examples(30), deadline=None)
-def test_sparse_elimination_keeps_the_rank(seed: int) -> None:
+def test_sparse_elimination_keeps_the_rank(seed: int, small: int) -> None:
     rng = np.random.default_rng(seed)
     dense = rng.integers(-2, 3, (25, 20)) * (rng.random((25, 20)) < 0.25)
     # dependent rows, so that fractions and kernels matter
@@ -127,6 +127,7 @@ def test_sparse_elimination_keeps_the_rank(seed: int) -> None:
     assert len(found.pivot_rows) + rational_rank(rest) == rational_rank(dense)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(block_rank, "LONG", 3)
+        patch.setattr(block_rank, "SMALL", small)
         basis = block_rank.block_basis(i, j, dense[i, j], minor=True)
     assert basis.rank == rational_rank(dense)
     assert rational_rank(dense[np.ix_(basis.rows, basis.columns)]) == basis.rank

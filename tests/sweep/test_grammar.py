@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from capacity.cli import app
+from capacity.cli import application
 from capacity.errors import SweepError
 from capacity.evaluator import accuracy_column
 from capacity.layer import Compute, LayerConfig, Recipe
@@ -153,7 +153,7 @@ def test_mistakes_are_named_with_their_place(reason: str) -> None:
 
 def test_the_committed_reference_is_the_one_of_the_code_and_names_every_key() -> None:
     assert (ROOT / "docs/sweep-reference.md").read_text() == reference()
-    printed = CliRunner().invoke(app, ["sweep", "--reference"])
+    printed = CliRunner().invoke(application(), ["sweep", "--reference"])
     assert printed.exit_code == 0
     assert printed.output == reference()
     for kind in (LayerConfig, Recipe):

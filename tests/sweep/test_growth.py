@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from capacity import safe_files
-from capacity.cli import app
+from capacity.cli import application
 from capacity.errors import SweepError
 from capacity.sweep import Plan, load, make_plan, run_sweep
 from capacity.sweep.storage.admission import keys_there
@@ -302,7 +302,7 @@ def test_a_dry_run_tells_what_is_there_and_what_is_omitted(
         )
         path.write_text(text + "".join(f"{name} = {listed}\n" for name, listed in sizes.items()))
         said = CliRunner().invoke(
-            app, ["sweep", str(path), "--dry-run", "--out", str(out), "--json"]
+            application(), ["sweep", str(path), "--dry-run", "--out", str(out), "--json"]
         )
         assert said.exit_code == 0, said.output
         return json.loads(said.output)

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.output import ANALYSIS, MODEL, OUTPUT, TEXT_OPTION, Json, print_json
+from capacity.cli.output import ANALYSIS, MODEL, MODELS, OUTPUT, TEXT_OPTION, Json, print_json
 from capacity.errors import InvalidArgumentError
-from capacity.optional import LAYERS, require_packages
+from capacity.optional import PACKAGES_OF_LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.visible import visible
 
@@ -20,6 +20,7 @@ TEXT = (
     "antibiotics any more: the old ones are cheap, and patients take them for a week. Then they "
     "are well, and buy no more."
 )
+PANEL = MODELS
 EXAMPLES = (
     f'capacity attention model --text "{TEXT}"',
     f'capacity attention model --text "{TEXT}" --out heads.png',
@@ -79,7 +80,7 @@ def attention(
     as_json: Json = False,
 ) -> None:
     """Measure and draw the effective attention of a model."""
-    require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
+    require_packages("Analysing a model", (*PACKAGES_OF_LAYERS, "transformers"), "transformers")
     from capacity.transformer.activations.capturing import capture
     from capacity.transformer.activations.models.pretrained import inputs_of_text, load_pretrained
     from capacity.transformer.effective.attention import effective_attention

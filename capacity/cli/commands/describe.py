@@ -11,16 +11,16 @@ from typing import Annotated, Literal
 import typer
 
 from capacity.cli.output import (
+    FACTS,
     OUTPUT,
-    FormatOption,
     Json,
-    MultiOption,
     new_folder,
     print_json,
     require_table,
     write_table,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.cli.selection_options import FormatOption, MultiOption
 from capacity.cli.sources.counted import print_description
 from capacity.cli.sources.files import FilesOrEndpoint, Timeout, one_or_several
 from capacity.cli.sources.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of
@@ -30,6 +30,7 @@ from capacity.optional import require_packages
 from capacity.progress import spinner
 from capacity.visible import visible
 
+PANEL = FACTS
 EXAMPLES = (
     "capacity describe examples/countries.ttl",
     "capacity describe examples/countries.ttl --exclude iso3 --as turtle",

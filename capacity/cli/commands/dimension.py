@@ -12,17 +12,17 @@ from capacity.cli.output import (
     ANALYSIS,
     CERTIFICATE_OPTION,
     EFFORT_OPTION,
+    FACTS,
     SEARCH,
     Cited,
-    FormatOption,
     Json,
-    MultiOption,
     new_folder,
     one_of,
     print_json,
     seed_option,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.cli.selection_options import FormatOption, MultiOption
 from capacity.cli.sources.files import Files, one_or_several
 from capacity.embedding.queries import Task
 from capacity.progress import spinner
@@ -36,6 +36,7 @@ def _models() -> list[str]:
     return [*MODELS]
 
 
+PANEL = FACTS
 EXAMPLES = (
     "capacity dimension examples/figure-1.ttl --certificate dimension.json",
     "capacity dimension examples/countries.ttl --model CP --model TuckER --json",

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.output import COMPUTE, Json, print_json
+from capacity.cli.output import COMPUTE, INSTALLATION, Json, print_json
 from capacity.installation.parts import Device
 from capacity.visible import visible
 
+PANEL = INSTALLATION
 EXAMPLES = (
     "capacity doctor",
     "capacity doctor --device cuda --json",

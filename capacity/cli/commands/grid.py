@@ -9,6 +9,7 @@ import typer
 
 from capacity.cli.output import (
     ANALYSIS,
+    LAYERS,
     OUTPUT,
     TABLES,
     Json,
@@ -22,6 +23,7 @@ from capacity.visible import visible
 
 # of every sweep
 THRESHOLDS = ("0.5", "0.75", "0.95", "0.99", "argmax", "argmax_paper")
+PANEL = LAYERS
 EXAMPLES = (
     "capacity grid demo",
     "capacity grid demo --tau 0.99 --out grid.png",

@@ -11,10 +11,10 @@ import typer
 from capacity.cli.output import (
     CERTIFICATE_OPTION,
     EFFORT_OPTION,
+    FACTS,
     SEARCH,
     Cited,
     Json,
-    MultiOption,
     new_folder,
     one_of,
     print_json,
@@ -23,6 +23,7 @@ from capacity.cli.output import (
 from capacity.cli.results import bounds_json, print_result, sizes_json
 from capacity.cli.schemes import start_of
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
+from capacity.cli.selection_options import MultiOption
 from capacity.cli.sources.counted import print_rank
 from capacity.cli.sources.files import FilesTensorOrEndpoint, Timeout, one_or_several
 from capacity.cli.sources.input import FactsOrTensorFormat, read_input
@@ -39,6 +40,7 @@ def _methods() -> list[str]:
     return [method.name for method in METHODS]
 
 
+PANEL = FACTS
 EXAMPLES = (
     "capacity rank examples/countries.ttl --effective",
     "capacity rank examples/figure-1.ttl --certificate rank.json",

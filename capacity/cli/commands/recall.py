@@ -12,10 +12,9 @@ from capacity.cli.output import (
     ANALYSIS,
     COMPUTE,
     MODEL,
+    MODELS,
     OUTPUT,
-    FormatOption,
     Json,
-    MultiOption,
     new_folder,
     print_json,
     require_table,
@@ -23,8 +22,9 @@ from capacity.cli.output import (
     write_table,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen_with_all, selection_json, with_selection
+from capacity.cli.selection_options import FormatOption, MultiOption
 from capacity.cli.sources.files import Files, one_or_several
-from capacity.optional import LAYERS, require_packages
+from capacity.optional import PACKAGES_OF_LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.visible import visible
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from capacity.recall.result import Recall
 
+PANEL = MODELS
 EXAMPLES = (
     "capacity recall language-model examples/figure-1.ttl --templates templates.toml",
     "capacity recall language-model examples/figure-1.ttl --answers best --out answers.csv",
@@ -130,7 +131,7 @@ def recall(
     as_json: Json = False,
 ) -> None:
     """Measure which facts a pretrained language model knows."""
-    require_packages("Asking a model", (*LAYERS, "transformers"), "transformers")
+    require_packages("Asking a model", (*PACKAGES_OF_LAYERS, "transformers"), "transformers")
     from capacity.recall.asking import recall as asked
     from capacity.transformer.activations.models.pretrained import load_pretrained
 

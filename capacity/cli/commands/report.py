@@ -13,16 +13,16 @@ from capacity.cli.output import (
     EFFORT_OPTION,
     MODEL,
     OUTPUT,
+    PAGES,
     SEARCH,
     TEXT_OPTION,
-    FormatOption,
     Json,
-    MultiOption,
     print_json,
     seed_option,
     write_text,
 )
 from capacity.cli.selecting import ALL, Chosen, as_typed, load_chosen, with_selection
+from capacity.cli.selection_options import FormatOption, MultiOption
 from capacity.cli.sources.files import (
     Address,
     FilesOrFolder,
@@ -34,12 +34,13 @@ from capacity.cli.sources.files import (
 )
 from capacity.cli.sources.stores import STORED
 from capacity.errors import InvalidArgumentError
-from capacity.optional import LAYERS, require_packages
+from capacity.optional import PACKAGES_OF_LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.rank.options import Effort
 from capacity.safe_files import require_replaceable
 from capacity.visible import visible
 
+PANEL = PAGES
 EXAMPLES = (
     "capacity report examples/countries.ttl --out countries.html",
     "capacity report demo --out sweep.html",
@@ -170,7 +171,7 @@ def _of_model(
             f"A page about the model {folder!s:.200} by --attention needs --text, the text that "
             "the model reads."
         )
-    require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
+    require_packages("Analysing a model", (*PACKAGES_OF_LAYERS, "transformers"), "transformers")
     from capacity.report import attention_report
     from capacity.transformer.activations.capturing import capture
     from capacity.transformer.activations.models.pretrained import inputs_of_text, load_pretrained

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.output import COMPUTE, OUTPUT, DeviceOption, Json, print_json
+from capacity.cli.output import COMPUTE, LAYERS, OUTPUT, DeviceOption, Json, print_json
 from capacity.errors import InvalidArgumentError
-from capacity.optional import LAYERS, require_packages
+from capacity.optional import PACKAGES_OF_LAYERS, require_packages
 from capacity.progress import bar
 from capacity.visible import visible
 
@@ -29,6 +29,7 @@ def _print_reference(asked: bool) -> None:
 
 # between two lines of progress where there is no terminal
 LINE_SECONDS = 60.0
+PANEL = LAYERS
 EXAMPLES = (
     "capacity sweep experiments/configs/demo.toml --dry-run",
     "capacity sweep experiments/configs/demo.toml --out demo --workers 2",
@@ -107,7 +108,12 @@ def sweep(
         return
     if out is None:
         raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
-    require_packages("Training", LAYERS, "layers")
+    require_packages("Training", PACKAGES_OF_LAYERS, "layers")
+    if workers > 1 and dask is None and not out.exists():
+        # what workers are forked from imports as much as this process, and begins first
+        from capacity.sweep.workers.pool import start_server
+
+        start_server()
     from capacity.sweep.execute import run_sweep
 
     try:

@@ -14,13 +14,12 @@ import typer
 
 from capacity.cli.output import (
     LAYER,
+    LAYERS,
     OUTPUT,
     TABLES,
     TRAINING,
     DeviceOption,
-    FormatOption,
     Json,
-    MultiOption,
     plain,
     print_json,
     require_output,
@@ -30,14 +29,16 @@ from capacity.cli.output import (
     write_text,
 )
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.cli.selection_options import FormatOption, MultiOption
 from capacity.cli.sources.files import Files, one_or_several
-from capacity.optional import LAYERS, require_packages
+from capacity.optional import PACKAGES_OF_LAYERS, require_packages
 from capacity.progress import bar
 from capacity.visible import visible
 
 if TYPE_CHECKING:
     from capacity.layer.run.recipe import Training
 
+PANEL = LAYERS
 EXAMPLES = (
     "capacity train examples/figure-1.ttl --d-model 4 --out layer",
     "capacity train examples/figure-1.ttl --learning-rate 0.03 --starts 8",
@@ -126,7 +127,7 @@ def train(
     Without further options the layer is the paper's. With several layers, an MLP, a norm,
     positions, biases or tied embeddings it is a decoder.
     """
-    require_packages("Training", LAYERS, "layers")
+    require_packages("Training", PACKAGES_OF_LAYERS, "layers")
     from capacity.evaluator.accuracy import fact_table
     from capacity.layer.decoder.config import DecoderConfig
     from capacity.layer.engines.registry import Compute, resolve_device

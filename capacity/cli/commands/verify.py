@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.output import ANALYSIS, READING, Cited, Json, MultiOption, print_json
+from capacity.cli.output import ANALYSIS, FACTS, READING, Cited, Json, print_json
 from capacity.cli.results import proved_ends, verdict_in_words, whose
 from capacity.cli.schemes import is_scheme, print_verdict
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
+from capacity.cli.selection_options import MultiOption
 from capacity.cli.sources.files import FilesOrTensor, one_or_several
 from capacity.cli.sources.input import (
     FactsOrTensorFormat,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from capacity.rank.verifier.checker import Verdict
 
 
+PANEL = FACTS
 EXAMPLES = (
     "capacity verify rank.json examples/figure-1.ttl",
     "capacity verify dimension.json examples/figure-1.ttl --json",

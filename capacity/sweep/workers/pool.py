@@ -25,7 +25,6 @@ from multiprocessing.process import BaseProcess
 from pickle import PicklingError
 from typing import Any, Literal, TypeAlias
 
-from capacity.checks import in_a_line
 from capacity.errors import CapacityError, LostDeviceError, SweepError, warn_caller
 
 # arguments of the tasks by their names, in the order in which they begin
@@ -137,7 +136,7 @@ class _Team:
 
     def __init__(self, size: int, prepare: Callable[[int], object] | None) -> None:
         self.workers: list[_Worker] = []
-        self.method: Method = _start_method()
+        self.method: Method = start_server()
         self._size, self._prepare = size, prepare
 
     def start(self) -> None:
@@ -217,8 +216,8 @@ def _begin(
     _send(worker.connection, (function, worker.task, tasks[worker.task]))
 
 
-def _start_method() -> Method:
-    """Start the server if there can be one, and return how processes start.
+def start_server() -> Method:
+    """Start the server if there can be one and there is none, and return how processes start.
 
     They are never forked from this process: torch's threads don't survive it.
     """
@@ -265,6 +264,8 @@ def _send(connection: Connection, task: Any) -> None:
         # it died while it was idle; the next wait notices
         return
     except (AttributeError, TypeError, PicklingError) as error:
+        from capacity.checks import in_a_line
+
         raise SweepError(
             "Functions for several workers must be defined at the top level of a module that they "
             f"can import; {in_a_line(error)}. Move them to a module, or use one worker."

@@ -13,7 +13,7 @@ from importlib import import_module
 _answer = signal.signal(signal.SIGINT, signal.SIG_IGN)
 # searches for garbage among what stays take a sixth of the time of imports
 gc.disable()
-for _name in ("capacity.sweep.driver", "capacity.rank.analysis", "numba"):
+for _name in ("capacity.sweep.training.one_run", "capacity.rank.analysis", "numba"):
     # a worker that needs it meets the error again, and tells it
     with suppress(Exception):
         import_module(_name)

@@ -21,7 +21,9 @@ from sweep_speed import PLAN, drawn, naive, ours
 from headlines.figure import Figure, calibration, ratio, wall_seconds
 
 ROOT = Path(__file__).parents[2]
-SMALL = Path(__file__).with_name("small_plan.toml").read_text()
+SMALL, DECODERS = (
+    Path(__file__).with_name(name).read_text() for name in ("small_plan.toml", "decoders_plan.toml")
+)
 # epochs of the naive loop that are measured, a twentieth of the kernel's
 EPOCHS = 20
 # where kernels stay compiled
@@ -70,13 +72,13 @@ def _sweep(plan: str, folder: Path, cache: str, workers: int) -> float:
         return _run(line, cache)[0]
 
 
-def cold_sweep() -> float:
-    """Wall seconds of the small plan with nothing compiled, in units of the calibration loop's."""
+def cold_sweep(plan: str) -> float:
+    """Wall seconds of a plan with nothing compiled, in units of the calibration loop's."""
     with tempfile.TemporaryDirectory() as folder:
         # every call of the command has a folder of compiled code of its own
         caches = (f"{folder}/{number}" for number in itertools.count())
         return ratio(
-            lambda: _sweep(SMALL, Path(folder), next(caches), 2),
+            lambda: _sweep(plan, Path(folder), next(caches), 2),
             calibration,
             repeats=2,
             clock=wall_seconds,
@@ -118,6 +120,7 @@ FIGURES = {
     "whole sweep, one worker": Figure("ratio", "its kernel alone", partial(whole_sweep, 1)),
     "whole sweep, two workers": Figure("ratio", "its kernel alone", partial(whole_sweep, 2)),
     "kernel": Figure("ratio", "a naive torch loop, a run-epoch", kernel),
-    "cold sweep": Figure("ratio", "calibration loop", cold_sweep),
+    "cold sweep": Figure("ratio", "calibration loop", partial(cold_sweep, SMALL)),
+    "cold sweep, decoders": Figure("ratio", "calibration loop", partial(cold_sweep, DECODERS)),
     "kernels of a cold sweep": Figure("count", "compiled functions", kernels_compiled),
 }

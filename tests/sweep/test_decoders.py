@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ from capacity.errors import InvalidArgumentError, SweepError
 from capacity.evaluator import accuracy_grid
 from capacity.layer import DecoderConfig, LayerConfig
 from capacity.report import sweep_report
-from capacity.sweep import load, make_plan, run_sweep, runs_schema
+from capacity.sweep import load, make_plan, run_sweep, runs_schema, train_run
 from capacity.sweep.grammar.layers import OPPOSED, TOO_WIDE, omitted_layers
+from capacity.sweep.training import trained
 
 DATABASES = {"synthetic": {"count": 2, "seed": 0, "max_triples": 12}}
 LAYERS: dict[str, Any] = {
@@ -54,6 +57,40 @@ def test_a_page_lists_decoders_where_layers_have_grids(tmp_path: Path) -> None:
         accuracy_grid(table)
     with pytest.raises(InvalidArgumentError, match="threshold that the runs were scored at"):
         sweep_report(tmp_path / "out", tau=0.8)
+
+
+NOT_PLAIN: list[dict[str, Any]] = [
+    LAYERS,
+    {"d_model": [4], "n_heads": [2], "norm": ["rms"], "bias": [True]},
+]
+
+
+@pytest.mark.parametrize("layers", NOT_PLAIN, ids=["decoders", "layers with norm and bias"])
+def test_a_sweep_trains_and_scores_them_without_torch(layers: Any, tmp_path: Path) -> None:
+    code = (
+        "import sys; from capacity.sweep import make_plan, run_sweep; "
+        f"run_sweep(make_plan({config(**layers)!r}), {str(tmp_path / 'out')!r}); "
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "False"
+    assert load(tmp_path / "out")["accuracy_argmax"].notna().all()
+
+
+@pytest.mark.parametrize("layers", NOT_PLAIN, ids=["decoders", "layers with norm and bias"])
+def test_without_torch_the_same_weights_are_trained(
+    layers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_plan(config(**layers)).runs[-1]
+    row, layer = train_run(run)
+    monkeypatch.setattr(trained, "trains_weights", lambda *_: False)
+    row_of_layer, same = train_run(run)
+    weights = dict(same.named_parameters())
+    assert all(bool((p == weights[name]).all()) for name, p in layer.named_parameters())
+    scores = [name for name, value in row.items() if isinstance(value, float)]
+    assert [row[name] for name in scores] == pytest.approx(
+        [row_of_layer[name] for name in scores], rel=1e-4, abs=1e-6, nan_ok=True
+    )
 
 
 @pytest.mark.slow

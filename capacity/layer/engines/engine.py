@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capacity.checks import nearest, shown
 from capacity.display import briefly_shown
@@ -164,6 +165,9 @@ RunMany: TypeAlias = (
     "Callable[[PackedLayers, Sequence[Database], Recipe, Generators], list[Training]]"
 )
 
+# of weights, the logits after the pairs of facts
+LogitsOfFacts: TypeAlias = "Callable[[Any, Weights, Database], NDArray[np.float64]]"
+
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 
@@ -182,7 +186,7 @@ def nothing_ahead(_work: Workload) -> None:
 class Engine:
     """One implementation of training.
 
-    `run`, `run_weights` and `run_many` are functions, or the names of functions,
+    `run`, `run_weights`, `logits_of_facts` and `run_many` are functions, or the names of functions,
     ``package.module:function``. What is named is imported when the engine first trains, so that an
     engine can be registered without torch.
 
@@ -214,10 +218,14 @@ class Engine:
         'auto' takes the engine of the highest priority among those that can train the workload,
         and never one without a priority.
     run_weights : callable or str, optional
-        Trains the weights of a plain layer without torch, bit by bit as `run` does:
-        ``run_weights(config, weights, db, recipe, rng, snapshots) -> Training`` changes the arrays
-        of `weights`, named and shaped as ``config.shapes(d_vocab)``, in place. A sweep trains plain
-        layers on CPUs by it, and then never loads torch, which takes over a second.
+        Trains weights without torch, bit by bit as `run` does: ``run_weights(config, weights, db,
+        recipe, rng, snapshots) -> Training`` changes the arrays of `weights`, named and shaped as
+        ``config.shapes(d_vocab)``, in place. A sweep trains plain layers on CPUs by it, and others
+        too if there is `logits_of_facts`, and then never loads torch, which takes over a second.
+    logits_of_facts : callable or str, optional
+        Computes logits without torch, also of what isn't a plain layer: ``logits_of_facts(config,
+        weights, db)`` returns those after the (subject, predicate) pair of each fact, shape
+        (n_facts, d_vocab), in float64.
     run_many : callable or str, optional
         Trains all weights of many layers of one device and dtype together, in place:
         ``run_many(packed, databases, recipe, rngs) -> list of Training``, with the layers as one
@@ -242,6 +250,7 @@ class Engine:
     ahead: Callable[[Workload], list[str] | None] = nothing_ahead
     priority: int | None = None
     run_weights: RunWeights | str | None = None
+    logits_of_facts: LogitsOfFacts | str | None = None
     run_many: RunMany | str | None = None
     fills: int = 1
     any_arity: bool = False

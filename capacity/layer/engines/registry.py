@@ -209,7 +209,8 @@ def trains_weights(name: str, work: Workload) -> bool:
     """
     engine = engine_named(name)
     alone = engine.run_weights is not None and engine.run_many is None
-    whole = work.layer.is_plain and not (work.has_frozen_weights or work.weighs_facts)
+    scored = work.layer.is_plain or engine.logits_of_facts is not None
+    whole = scored and not (work.has_frozen_weights or work.weighs_facts)
     return alone and whole and work.device == "cpu"
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from capacity.errors import SweepError
 from capacity.evaluator.accuracy import accuracy_of_logits, margins, smallest_scale
 from capacity.evaluator.columns import accuracy_column
+from capacity.layer.engines.engine import loaded
+from capacity.layer.engines.registry import engine_named
 from capacity.layer.model.forward import logits_of_pairs
 from capacity.layer.recall import pair_logits
 from capacity.layer.run import snapshots as of_one
@@ -152,12 +154,14 @@ def _scores(run: Run, trained: Trained, *, diverged: bool) -> dict[str, float]:
     names, taus = scored_columns(run.taus), run.taus
     if diverged:
         return dict.fromkeys(names, math.nan)
-    facts = run.database.token_triples
+    facts, of_engine = run.database.token_triples, engine_named(run.engine).logits_of_facts
     with one_thread():
-        if isinstance(trained, Mapping):
+        if not isinstance(trained, Mapping):
+            logits = pair_logits(trained, facts[:, :2])
+        elif run.layer.is_plain or of_engine is None:
             logits = logits_of_pairs(run.layer, trained, facts[:, :2])
         else:
-            logits = pair_logits(trained, facts[:, :2])
+            logits = loaded(of_engine)(run.layer, trained, run.database)
     found = accuracy_of_logits(logits, facts[:, 2], taus)
     scores = (
         found.tied,

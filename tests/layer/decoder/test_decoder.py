@@ -29,7 +29,7 @@ from capacity.layer import (
 )
 from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.registry import engine_for
-from capacity.layer.engines.tape.engine import RecordedRun
+from capacity.layer.engines.tape.engine import RecordedRun, logits_of_facts
 from capacity.layer.engines.tape.execute import compile_for as compile_tape
 from capacity.layer.engines.tape.execute import train as tape_train
 from capacity.layer.run.snapshots import Snapshots
@@ -85,6 +85,20 @@ def test_the_forward_pass_is_that_of_a_plain_model(name: str) -> None:
     decoder = Decoder.of_weights(config, {n: w.detach() for n, w in weights.items()})
     expected = plain_models.logits(config, weights, tokens)
     torch.testing.assert_close(decoder(tokens), expected, rtol=1e-11, atol=1e-11)
+
+
+@each
+def test_logits_of_facts_are_those_of_a_plain_model(name: str) -> None:
+    config = DecoderConfig(**COMBINATIONS[name])
+    weights = drawn(config, DB.n_tokens)
+    arrays = {name: w.detach().numpy().copy() for name, w in weights.items()}
+    before = {name: array.copy() for name, array in arrays.items()}
+    pairs = torch.from_numpy(DB.token_triples[:, :2].astype(np.int64))
+    expected = plain_models.logits(config, weights, pairs)[:, -1].detach()
+    np.testing.assert_allclose(
+        logits_of_facts(config, arrays, DB), expected, rtol=1e-10, atol=1e-12
+    )
+    assert all(np.array_equal(arrays[name], before[name]) for name in arrays)
 
 
 def gradients_of(config: DecoderConfig, db: Database, recipe: Recipe, seed: int = 0) -> Any:

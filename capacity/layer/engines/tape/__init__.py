@@ -50,6 +50,7 @@ TAPE = Engine(
     why_not=_why_not,
     run=f"{__name__}.engine:run",
     run_weights=f"{__name__}.engine:run_weights",
+    logits_of_facts=f"{__name__}.engine:logits_of_facts",
     cost=StepCost(
         run=3e-3,
         look=8e-9,

@@ -70,9 +70,8 @@ def run_weights(
     still = {*frozen, *filter(recipe.freezes, weights)}
     if isinstance(config, LayerConfig):
         names = config.names_in_decoder()
-        config = config.as_decoder()
-        weights = {names[name]: array for name, array in weights.items()}
         still = {names[name] for name in still}
+    config, weights = _as_decoder(config, weights)
     recorded = RecordedRun(config, weights, db, recipe, still, of_facts)
     end, epoch, loss, share = recorded.train(rng, snapshots)
     recorded.write_back(weights)
@@ -83,6 +82,24 @@ def run_weights(
     elif end == execute.MEMORISED:
         status = "memorised"
     return Training(status, epoch, loss, "tape", recorded.history(epoch, loss, share))
+
+
+def logits_of_facts(
+    config: LayerConfig | DecoderConfig, weights: Weights, db: Database
+) -> NDArray[np.float64]:
+    """Compute the logits after the pairs of facts, without torch (`Engine.logits_of_facts`)."""
+    recorded = RecordedRun(*_as_decoder(config, weights), db, Recipe())
+    return recorded.logits().astype(np.float64)
+
+
+def _as_decoder(
+    config: LayerConfig | DecoderConfig, weights: Weights
+) -> tuple[DecoderConfig, Weights]:
+    """A layer's configuration and weights, the same arrays, as a decoder has and names them."""
+    if isinstance(config, DecoderConfig):
+        return config, weights
+    names = config.names_in_decoder()
+    return config.as_decoder(), {names[name]: array for name, array in weights.items()}
 
 
 class RecordedRun:
@@ -147,7 +164,7 @@ class RecordedRun:
         self._rule = np.array(
             [recipe.stop_tau, 0.9, recipe.beta2, recipe.weight_decay, 1.0, 1.0], np.float64
         )
-        self._size = size
+        self._size, self._first_pair = size, n_first
         for name, weight in layout.items():
             array = with_heads_exchanged(name, weights[name])
             self._a[weight.at : weight.at + array.size] = array.ravel()
@@ -185,14 +202,29 @@ class RecordedRun:
 
     def gradients(self) -> dict[str, Array]:
         """Gradients of the full-batch loss, shaped like the decoder's weights; no weight moves."""
-        rule = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+        self._run(self._a, self._places, epochs=1)
+        return self._outward(self._size)
+
+    def logits(self) -> Array:
+        """Logits after the facts' pairs, shape (n_facts, d_vocab); no weight moves."""
+        rows, at, features = self._places[:3].tolist()
+        places, n_facts = self._places.copy(), int(self._places[9])
+        # the errors that take the place of logits in a training are written behind all else
+        places[1] = len(self._a)
+        a = np.append(self._a, np.zeros(features * rows, self._a.dtype))
+        self._run(a, places, epochs=0)
+        of_rows = a[at : at + features * rows].reshape(features, rows).T
+        return of_rows[self._first_pair : self._first_pair + n_facts]
+
+    def _run(self, a: Array, places: NDArray[np.int64], *, epochs: int) -> None:
+        """Run the tape at a learning rate of 0."""
         none, marks = np.zeros(0), np.zeros(0, np.int64)
         marks.flags.writeable = False
+        rule = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
         execute.train(
-            self._a, self._indices, self._forward, self._backward, self._places, rule,
-            np.zeros(1), marks, none, none, 0, 1,
+            a, self._indices, self._forward, self._backward, places, rule, np.zeros(1), marks,
+            none, none, 0, epochs,
         )  # fmt: skip
-        return self._outward(self._size)
 
     @property
     def is_finite(self) -> bool:

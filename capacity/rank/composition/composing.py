@@ -26,11 +26,14 @@ from capacity.rank.composition.remainders import REMAINDERS, SEARCHES, first_ter
 from capacity.rank.composition.w_states import w_cube_terms
 from capacity.rank.method import Goal, Method, Problem, findings
 from capacity.rank.reductions.subtensor import Finding, concise_core
+from capacity.rank.upper.published_schemes import PUBLISHED_SCHEMES
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # entries of a part that is searched, and entries and places of the whole
 MOST_SEARCHED, MOST_ENTRIES, LARGEST = 27, 700, 300_000
+# methods that know a decomposition without a search
+KNOWN = PUBLISHED_SCHEMES, REMAINDERS
 # parts of the work: of all searches, and of one
 ALL, ONE = 4, 16
 
@@ -60,7 +63,7 @@ class _Composer:
         # searches of the whole
         several = all(count > 1 for _, count in classes_of_pairs(tensor))
         searched = several or next(kronecker_factors(tensor), None) is not None
-        self.methods = (REMAINDERS, *SEARCHES) if searched else (REMAINDERS,)
+        self.methods = (*KNOWN, *SEARCHES) if searched else KNOWN
         self.known: dict[tuple[bytes, tuple[int, ...]], list[Term]] = {}
 
     def composed(self, tensor: Indices) -> list[Term] | None:
@@ -116,7 +119,7 @@ class _Composer:
         few = np.count_nonzero(tensor) <= MOST_SEARCHED and self.left > 0
         work = self.goal.work // ONE
         self.left -= work if few else 0
-        methods = self.methods if few else (REMAINDERS,)
+        methods = self.methods if few else KNOWN
         return shortest_terms(tensor, replace(self.goal, work=work), start, methods)
 
 

@@ -34,6 +34,7 @@ METHODS: list[Method] = [
     _named("lower.algebras:ALGEBRA"),
     _named("composition.remainders:REMAINDERS"),
     _named("composition.w_states:W_STATES"),
+    _named("upper.published_schemes:PUBLISHED_SCHEMES"),
     _named("lower.koszul:KOSZUL"),
     _named("lower.published:PUBLISHED"),
     _named("lower.published:PUBLISHED_OF_ENTRIES"),

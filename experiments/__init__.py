@@ -55,3 +55,18 @@ EXPERIMENTS = {
     "smollm2": "experiments.knows.smollm2",
     "trained": "experiments.knows.trained",
 }
+# experiments whose tables one reads
+NEEDS = {
+    "d_head_qk": ("figures",),
+    "measured_ranks": ("figures",),
+    "tau_rank": ("measured_ranks",),
+    "argmax_rank": ("figures", "measured_ranks"),
+    "capacity_law": ("figures",),
+    "by_hand": ("figures",),
+    "parameters": ("identifiability",),
+    "frozen_law": ("half_sizes",),
+    "neighbours": ("argmax_rank", "dimension_least", "figures"),
+    "dimension_held_out": ("dimension_least",),
+    "least_rank": ("argmax_rank", "figures"),
+    "decoder_findings": ("decoders",),
+}

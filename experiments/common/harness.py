@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
+from filelock import FileLock
 from matplotlib.figure import Figure
 
 from capacity.evaluator import with_current_names
@@ -113,7 +114,9 @@ def main(
                 for suffix in ("png", "svg"):
                     save_figure(figure, folder / f"{name}-{key}.{suffix}")
         if not options.smoke:
-            write_pages()
+            RUNS.mkdir(parents=True, exist_ok=True)
+            with FileLock(RUNS / "pages.lock"):
+                write_pages()
         print(text, end="")
 
 
@@ -125,10 +128,12 @@ def sweep(name: str, plan: Plan, *, workers: int = 2) -> pd.DataFrame:
     # ranks of databases that other sweeps have bounded; each says what computed it
     shared = RUNS / "ranks"
     shared.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(shared, folder / "ranks", dirs_exist_ok=True)
+    with FileLock(RUNS / "ranks.lock"):
+        shutil.copytree(shared, folder / "ranks", dirs_exist_ok=True)
     with bar() as tell:
         run_sweep(plan, folder, workers=_processes(workers), device="cpu", progress=tell)
-    shutil.copytree(folder / "ranks", shared, dirs_exist_ok=True)
+    with FileLock(RUNS / "ranks.lock"):
+        shutil.copytree(folder / "ranks", shared, dirs_exist_ok=True)
     return load(folder)
 
 
@@ -185,7 +190,7 @@ def by_processes(
     SweepError
         If no process can begin (`capacity.sweep.workers.pool.processes`).
     """
-    if in_process:
+    if in_process or _processes(2) == 1:
         yield from enumerate(map(what, tasks))
         return
     with processes(2) as executor:
@@ -215,7 +220,9 @@ def measure(runs: Sequence[Run], what: Measure, *, workers: int = 2) -> pd.DataF
 
 def _processes(workers: int) -> int:
     # to start them takes longer than all of what the tests run
-    return 1 if "--smoke" in sys.argv else min(workers, os.cpu_count() or 1)
+    if "--smoke" in sys.argv:
+        return 1
+    return min(workers, int(os.environ.get("EXPERIMENT_PROCESSES", os.cpu_count() or 1)))
 
 
 def paper_plan(

@@ -73,6 +73,15 @@ CASES: dict[str, tuple[Any, Any, str]] = {
     "keys of an index": ({"post": {"has": {"@id": "e:a"}}},
                          {"post": {"@id": "e:post", "@container": "@index"}},
                          "<http://e/g> <http://e/post> <http://e/a> ."),
+    "a list of nodes": ({"has": [{"Tree": {"@id": "e:oak"}}, "http://e/oak"]}, {"Tree": "e:has"},
+                        "<http://e/g> <http://e/has> [ <http://e/has> <http://e/oak> ] , "
+                        "<http://e/oak> ."),
+    "nothing": ({"has": {"Tree": [None, {"@id": "e:oak"}], "Oak": None}}, {}, TREE),
+    "a set within": ({"has": {"Tree": {"@set": [{"@id": "e:oak"}]}}}, {}, TREE),
+    "a term with a prefix": ({"e:has": {"Tree": {"@id": "e:oak"}}},
+                             {"e:has": {"@container": "@type"}}, TREE),
+    "a term that is an IRI": ({"http://e/has": {"Tree": {"@id": "e:oak"}}},
+                              {"http://e/has": {"@container": "@type"}}, TREE),
     "forgotten": ({"e:p": {"@context": [None, {"has": "http://e/q"}], "has": "Tree"}}, {},
                   '<http://e/g> <http://e/p> [ <http://e/q> "Tree" ] .'),
 }  # fmt: skip
@@ -125,8 +134,36 @@ def test_numbers_and_texts_are_written_as_they_were(numbers: list[str], text: st
 
 def test_a_document_with_a_key_twice_is_left_to_the_parser() -> None:
     head = b'{"@context": {"h": {"@id": "x:h", "@container": "@type"}}, '
-    for text in (head + b'"http://x/p": "1", "http://x/p": "2"}', head + b'"h": {"x:T": [5]}}'):
-        assert without_type_maps("a", text) is text
+    text = head + b'"http://x/p": "1", "http://x/p": "2"}'
+    assert without_type_maps("a", text) is text
+
+
+# the parser reads these as other facts than pyld does, or as literals of a type; pyld refuses those
+UNCLEAR: dict[str, tuple[Any, Any, str]] = {
+    "a value": ({"has": {"Tree": {"@value": "x"}}}, {}, "must hold nodes"),
+    "a list": ({"has": {"Tree": [{"@list": ["x"]}]}}, {}, "must hold nodes"),
+    "a number": ({"has": {"Tree": [5]}}, {}, "holds 5 under 'Tree'"),
+    "a vocabulary within": ({"has": {"T": {"@context": {"@vocab": "x:"}, "q": 1}}},
+                            {"@vocab": "http://e/"}, "'T' of its type map may mean"),
+    "a name within": ({"has": {"Tree": [{"@id": "e:a", "@context": {"Tree": "x:T"}}]}}, {},
+                      "'Tree' of its type map may mean"),
+    "a context by null": ({"has": {"Tree": {"@context": None, "x:q": 1}}}, {}, "may mean"),
+    "a vocabulary of the map's term": (
+        {"has": {"T": {"@id": "e:a"}}},
+        {"@vocab": "x:", "has": {**HAS, "@context": {"@vocab": "y:"}}}, "of the map's term"),
+    "a context of the map's term": (
+        {"has": {"Tree": {"@id": "e:a", "q": 1}}},
+        {"has": {**HAS, "@context": {"q": "x:q"}},
+         "Tree": {"@id": "e:Tree", "@context": {"q": "x:r"}}}, "of the map's term"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNCLEAR)
+def test_what_the_parser_would_read_as_other_facts_is_refused(case: str) -> None:
+    body, others, said = UNCLEAR[case]
+    document = {"@context": {**CONTEXT, **others}, "@id": "http://e/g", **body}
+    with pytest.raises(DatabaseFormatError, match=f"{said}.*Write the nodes in a list"):
+        parse_rdf(json.dumps(document), "jsonld", base="http://b/d")
 
 
 def test_broken_json_is_named_with_its_line() -> None:

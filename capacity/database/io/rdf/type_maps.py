@@ -3,7 +3,10 @@
 A term with ``"@container": "@type"`` has an object as its value, whose keys are the types of the
 nodes in it. pyoxigraph adds such a type after the keys of a node, and refuses it beside ``@id``. So
 the value is written as a list of nodes, each with its type first, of another term that is the same
-but for its container.
+but for its container. A value that is no object has the same term: it isn't indexed.
+
+What pyoxigraph would read as other facts is refused: values that are no nodes, and a type that
+means something else within the node, by a context there.
 
 References
 ----------
@@ -16,9 +19,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
+from urllib.parse import quote
 
 from capacity.database.io.rdf.guards.json import parse_json
+from capacity.errors import DatabaseFormatError
 
 # definitions of the terms in force
 _Terms: TypeAlias = Mapping[str, Any]
@@ -27,6 +32,8 @@ _MAY_HAVE_MAPS = re.compile(rb'"@container"\s*:\s*(?:"@type"|\[)|\\u00')
 _OF_NODES = " of nodes"
 # containers whose values are indexed by their keys
 _KEYED = {"@id", "@index", "@language", "@type"}
+# what a context may change about the name of a type, beside the name's own definition
+_CHANGES = {"@vocab", "@base", "@import"}
 
 
 def without_type_maps(name: str, data: bytes) -> bytes:
@@ -42,7 +49,7 @@ def without_type_maps(name: str, data: bytes) -> bytes:
     Raises
     ------
     DatabaseFormatError
-        If it is broken as JSON.
+        If it is broken as JSON, or a type map has what the parser would read as other facts.
 
     Examples
     --------
@@ -52,7 +59,7 @@ def without_type_maps(name: str, data: bytes) -> bytes:
     """
     if not _MAY_HAVE_MAPS.search(data):
         return data
-    writer = _Writer()
+    writer = _Writer(name)
     try:
         document = parse_json(
             name, data, parse_int=_Number, parse_float=_Number, object_pairs_hook=_each_once
@@ -67,7 +74,7 @@ def without_type_maps(name: str, data: bytes) -> bytes:
 
 
 class _UnsuitedError(Exception):
-    """A document that is left as it is: with a key twice, or a type map of anything but nodes."""
+    """A document that is left as it is: with a key twice."""
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -94,7 +101,8 @@ class _Number(float):
 class _Writer:
     """The replacement of type maps in one document."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.has_maps = False
 
     def value(self, node: Any, terms: _Terms) -> Any:
@@ -119,8 +127,11 @@ class _Writer:
             within = terms
             if isinstance(definition, dict) and "@context" in definition:
                 within = merged(terms, definition["@context"])
-            if is_type_map(definition) and isinstance(value, dict) and _is_plain(value, definition):
-                made[key + _OF_NODES] = [*self.nodes(value, within)]
+            if is_type_map(definition) and not isinstance(value, dict):
+                made[_without_container(key)] = self.value(value, within)
+            elif is_type_map(definition) and not _has_words(value, definition):
+                self._refuse_other_types(value, definition, terms, within)
+                made[_without_container(key)] = [*self.nodes(value, within)]
             elif isinstance(value, dict) and _KEYED.intersection(
                 _listed(_of(definition, "@container"))
             ):
@@ -134,16 +145,46 @@ class _Writer:
         """Yield the nodes of a type map, each with its type before all but a context."""
         for name, value in types.items():
             own = [] if _means(terms, name, "@none") else [name]
-            for one in value if isinstance(value, list) else [value]:
+            for one in _members(terms, value):
                 node = {"@id": one} if isinstance(one, str) else self.value(one, terms)
-                if not isinstance(node, dict):
-                    raise _UnsuitedError
+                if not isinstance(node, dict) or any(
+                    _means(terms, key, word) for key in node for word in ("@value", "@list")
+                ):
+                    raise self._refused(f"its type map holds {one!r:.60} under {name!r:.60}, and "
+                                        "must hold nodes")  # fmt: skip
                 said = [key for key in node if _means(terms, key, "@type")]
                 others = [x for key in said for x in _listed(node[key])]
                 rest = {key: v for key, v in node.items() if key not in (*said, "@context")}
                 context = {"@context": node["@context"]} if "@context" in node else {}
                 all_types = {"@type": [*own, *others]} if own or others else {}
                 yield {**context, **all_types, **rest}
+
+    def _refuse_other_types(
+        self, types: Mapping[str, Any], definition: Mapping[str, Any], terms: _Terms, within: _Terms
+    ) -> None:
+        """Refuse a type that has another meaning, or another order of contexts, in the node.
+
+        A key is a type by the contexts around the node, and its context comes before that of the
+        map's term.
+        """
+        for name, value in types.items():
+            scoped = "@context" in definition and _of(terms.get(name), "@context") is not None
+            words = _CHANGES | {name, name.partition(":")[0]}
+            changed = any(within.get(word) != terms.get(word) for word in words)
+            for one in _members(terms, value):
+                contexts = _listed(one["@context"]) if _has(one, "@context") else []
+                changed |= any(not isinstance(c, dict) or words & c.keys() for c in contexts)
+            if scoped or changed:
+                raise self._refused(
+                    f"the type {name!r:.60} of its type map may mean something else in a node there"
+                    ", by a context of the node or of the map's term"
+                )
+
+    def _refused(self, reason: str) -> DatabaseFormatError:
+        return DatabaseFormatError(
+            self.name, reason, format="jsonld",
+            advice="Write the nodes in a list, each with its @type.",
+        )  # fmt: skip
 
     def context(self, context: Any) -> Any:
         """Add to each term of a type map another without container; @set has no meaning in RDF."""
@@ -163,8 +204,8 @@ class _Writer:
                 if is_type_map(definition):
                     self.has_maps = True
                     other = {k: v for k, v in definition.items() if k != "@container"}
-                    # whatever its IRI is
-                    made[term + _OF_NODES] = {**other, "@id": term}
+                    # whatever its IRI is; a text in a type map is the id of a node
+                    made[_without_container(term)] = {"@type": "@id", **other, "@id": term}
             made[term] = definition
         return made
 
@@ -201,28 +242,33 @@ def merged(terms: _Terms, context: Any) -> _Terms:
     return terms
 
 
-def is_type_map(definition: Any) -> bool:
+def is_type_map(definition: Any) -> TypeGuard[dict[str, Any]]:
     """Return True if the values of a term are indexed by their types."""
     is_of_types = "@type" in _listed(_of(definition, "@container"))
     # the parser refuses both together
     return is_of_types and "@reverse" not in definition
 
 
-def _is_plain(types: Mapping[str, Any], definition: Any) -> bool:
-    """Return True if what is within a type map means the same outside of it.
+def _without_container(term: str) -> str:
+    """Name the other term; a colon or a slash in it would make it a compact or a relative IRI."""
+    return quote(term, safe="@ ") + _OF_NODES
 
-    The key is a type by the contexts around a node, which its own may change; and a text may be a
-    term by its definition.
-    """
-    nodes = [(name, one) for name, value in types.items() for one in _listed(value)]
-    if _of(definition, "@type") == "@vocab" and any(isinstance(one, str) for _, one in nodes):
-        return False
-    return all(
-        isinstance(context, dict) and not {"@vocab", name, name.partition(":")[0]} & context.keys()
-        for name, one in nodes
-        if isinstance(one, dict) and "@context" in one
-        for context in _listed(one["@context"])
-    )
+
+def _has_words(types: Mapping[str, Any], definition: Mapping[str, Any]) -> bool:
+    """Return True if a text in a type map may be a term, by the definition of the map's."""
+    nodes = [one for value in types.values() for one in _listed(value)]
+    return definition.get("@type") == "@vocab" and any(isinstance(one, str) for one in nodes)
+
+
+def _members(terms: _Terms, value: Any) -> Iterator[Any]:
+    """List the values under a key of a type map, also those of sets."""
+    for one in _listed(value):
+        sets = [key for key in one if _means(terms, key, "@set")] if isinstance(one, dict) else []
+        if sets:
+            for key in sets:
+                yield from _members(terms, one[key])
+        elif one is not None:
+            yield one
 
 
 def _for_types(terms: _Terms, node: Mapping[str, Any]) -> _Terms:
@@ -239,6 +285,10 @@ def _for_types(terms: _Terms, node: Mapping[str, Any]) -> _Terms:
 def _means(terms: _Terms, key: str, keyword: str) -> bool:
     definition = terms.get(key)
     return key == keyword or keyword in (definition, _of(definition, "@id"))
+
+
+def _has(node: Any, key: str) -> bool:
+    return isinstance(node, dict) and key in node
 
 
 def _of(definition: Any, key: str) -> Any:

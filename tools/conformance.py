@@ -64,8 +64,8 @@ FEATURES = """
 ## JSON-LD by features
 
 Of {n} documents of one feature each (`tests/database/jsonld_features.json`: containers, contexts,
-languages, numbers, keywords) {same} are read as [pyld](https://github.com/digitalbazaar/pyld) 3.0
-reads them.
+languages, numbers, keywords, type maps) {same} are read as
+[pyld](https://github.com/digitalbazaar/pyld) 3.3 reads them.
 
 | feature | why it differs |
 |---|---|

@@ -38,6 +38,7 @@ from capacity.database.io.sparql.results import Cells, UnkeptTermError
 from capacity.database.terms.grammar import RDF
 from capacity.database.terms.term import Kind, blank_names
 from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError
+from capacity.stores import count_duckdb
 from tests.database.ways import WAYS, read_by
 from tests.formats import written
 from tests.tiers import examples
@@ -508,6 +509,35 @@ def test_labels_that_json_alone_has_are_renamed() -> None:
         with read_by(way):
             db = parse_rdf(text, "jsonld", multi="keep")
         assert [str(token) for token in db.tokens] == ["_:b0", "_:b1", "<x:p>"]
+
+
+# rightly names of one blank node each, by JSON-LD 1.1, 4.5.1; pyld reads them so
+@pytest.mark.parametrize(
+    "name", ["a b", "a.", "", "-a", "nodeID://b1", "<x>", 'a"b', "a\\b", "\n", "\u0301", "\xd7"]
+)
+def test_any_name_of_json_is_one_of_a_blank_node(name: str, folder: Path) -> None:
+    node = {"@id": f"_:{name}"}
+    document = {
+        "@id": "x:s", "x:p": [node, {"@id": "_:b"}, {"@id": "_:x:61"}, f"_:{name}",
+                              {"@value": f"see _:{name}", "@language": "en"}],
+        "x:q": {"@value": [f"_:{name}"], "@type": "@json"}, "x:r": {**node, "x:p": node},
+    }  # fmt: skip
+    in_json = json.dumps([f"_:{name}"], ensure_ascii=False).replace("\\", r"\\").replace('"', r"\"")
+    literal = Term("literal", f"_:{name}").n3()
+    lines = (
+        f"<x:s> <x:p> _:b0, _:b1, _:b2, {literal}, {literal[:1]}see {literal[1:]}@en; "
+        f'<x:q> "{in_json}"^^<{RDF}JSON>; <x:r> _:b0 . _:b0 <x:p> _:b0 .'
+    )
+    expected = parse_rdf(lines, "turtle", multi="keep")
+    texts = [json.dumps(document, ensure_ascii=raw) for raw in (False, True)]
+    texts.append(texts[0].replace('"_:', r'"\u005f\u003A'))
+    for text in texts:
+        for way in WAYS:
+            with read_by(way):
+                assert parse_rdf(text, "jsonld", multi="keep") == expected
+    (folder / "a.jsonld").write_text(texts[0], encoding="utf-8")
+    counts = count_duckdb(folder / "a.jsonld")
+    assert (counts.facts, counts.objects) == (expected.n_facts, expected.shape[2])
 
 
 def test_blank_nodes_with_names_of_anonymous_ones_are_written_in_tables_alone(

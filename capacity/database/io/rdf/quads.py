@@ -33,6 +33,7 @@ from capacity.database.io.rdf.guards.json import (
     refuse_deep_json,
 )
 from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
+from capacity.database.io.rdf.labels import QuadsOfJson, has_digits, mark_for, with_labels
 from capacity.database.io.rdf.rdfxml.reading import QuadsOfXml
 from capacity.database.io.rdf.type_maps import without_type_maps
 from capacity.database.io.skipping import VERSION
@@ -159,11 +160,14 @@ def parse_quads(
 
 def parser_of(
     content: Content, syntax: ox.RdfFormat, where: str, data: bytes
-) -> ox.QuadParser | QuadsOfXml:
+) -> ox.QuadParser | QuadsOfXml | QuadsOfJson:
     """Make the parser of a text, which `checked_text` returned with its base IRI."""
     if syntax == ox.RdfFormat.RDF_XML:
         return QuadsOfXml(content, where)
-    return ox.parse(data, format=syntax, base_iri=where)
+    quads = ox.parse(data, format=syntax, base_iri=where)
+    if syntax == ox.RdfFormat.JSON_LD and has_digits(content.data, data):
+        return QuadsOfJson(quads, mark_for(content.data))
+    return quads
 
 
 def _number(
@@ -226,6 +230,7 @@ def _checked(content: Content, format: Format, base: str, contexts: object) -> b
         if contexts is not None or known:
             data = with_contexts(content, known, base)
         data = without_type_maps(content.name, data)
+        data = with_labels(data, mark_for(content.data))
         refuse_costly_contexts(content.name, data)
         return data
     refuse_hostile_turtle(content.name, content.data)

@@ -25,6 +25,7 @@ from capacity.database.io.files.formats import Format
 from capacity.database.io.files.pieces import PIECE, UnsuitedError, compiled_pays, pieces_of
 from capacity.database.io.rdf.annotations import REIFICATIONS
 from capacity.database.io.rdf.graphs import DEFAULT, find_graph
+from capacity.database.io.rdf.labels import has_digits
 from capacity.database.io.rdf.lines.columns import Found, LineReader
 from capacity.database.io.rdf.quads import (
     FREE_EXPANSION,
@@ -91,6 +92,9 @@ def read_large(
                 found, prefixes = _lines(content, format.name, width, progress), {}
             else:
                 where, data = checked_text(content, format, reading.base, reading.contexts)
+                if has_digits(content.data, data):
+                    # literals may hold what names are written as
+                    return None
                 found, prefixes = _written(content, data, width, format, where, progress)
         _refuse_annotations(found)
         found.terms.texts = _stable(found)

@@ -25,6 +25,11 @@ _DEFAULT = Limits()
 _MATLAB = (
     "Read it with scipy, and save an array of it: np.save('T.npy', scipy.io.loadmat(FILE)[NAME])."
 )
+# which stores an array with its axes in the opposite order
+_HDF5 = (
+    "It is HDF5, as of MATLAB 7.3: read it with h5py, and save an array of it: np.save('T.npy', "
+    "h5py.File(FILE)[NAME][()].T)."
+)
 SUFFIXES = (".npy", ".tns", ".npy.gz", ".tns.gz")
 # those of files that are only read
 READ = (*SUFFIXES, ".npz", ".mtx", ".mtx.gz", ".pt", ".pth", ".pt.gz", ".pth.gz")
@@ -165,12 +170,13 @@ def _parsed(
     # blanks that go on behind the beginning are lines, of which there may be too many
     blank = not beginning.strip() and len(beginning) < 2**12
     if blank or b"\0" in beginning:
-        raise TensorFormatError(
-            name, f"the file is {'empty' if blank else 'binary'}",
-            advice=_MATLAB
-            if beginning.startswith((b"MATLAB", b"\x89HDF"))
-            else "A tensor must be an array of numpy (.npy) or lines `i j k value` (.tns).",
-        )  # fmt: skip
+        advice = "A tensor must be an array of numpy (.npy) or lines `i j k value` (.tns)."
+        if beginning.startswith((b"MATLAB 7.3", b"\x89HDF")):
+            advice = _HDF5
+        elif beginning.startswith(b"MATLAB") or name.lower().endswith(".mat"):
+            advice = _MATLAB
+        what = "empty" if blank else "binary"
+        raise TensorFormatError(name, f"the file is {what}", advice=advice)
     return parse_tns(name, stream, limits, max_order=max_order)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.database import label, load, read_table
+from capacity.database import Database, label, load, read_table
 from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
 from capacity.stores import count_duckdb
 from tests.commands import run
@@ -123,6 +123,30 @@ def test_marked_lines_of_which_one_may_be_a_row_are_refused(text: str, tmp_path:
     for read in (load, count_duckdb):
         with pytest.raises(DatabaseFormatError, match=r"line 2.*a row must hold"):
             read(path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_empty_lines_among_comments_are_no_rows(end: str, tmp_path: Path) -> None:
+    for suffix, between in (("tsv", "\t"), ("csv", ",")):
+        path = tmp_path / f"facts.{suffix}"
+        lines = ["", "# one", "", "# two", "", "", between.join("apb"), "", between.join("cpd"), ""]
+        path.write_bytes(end.join(lines).encode())
+        expected = Database.from_triples([tuple("apb"), tuple("cpd")])
+        assert in_each_way(lambda path=path: load(path)) == [expected] * 3
+        assert count_duckdb(path).facts == 2
+
+
+@pytest.mark.parametrize("mark", ["#", "%", "%%", "//", "--", ";", "!"])
+def test_a_line_that_may_be_a_comment_is_asked_with_its_mark(mark: str, tmp_path: Path) -> None:
+    for suffix, between in (("tsv", "\t"), ("csv", ",")):
+        path = tmp_path / f"facts.{suffix}"
+        path.write_text(f"{between.join('apb')}\n{mark} said by nobody\n")
+        for read in (load, count_duckdb):
+            with pytest.raises(
+                DatabaseFormatError, match=rf"line 2 .*1 cell, {mark} said.*pass comment='{mark}'\."
+            ):
+                read(path)
+            read(path, comment=mark)
 
 
 def test_a_quote_in_tsv_hides_no_comment(tmp_path: Path) -> None:

@@ -111,7 +111,19 @@ def test_several_arrays_and_other_programs_files_are_told(tmp_path: Path) -> Non
     scipy.io.savemat(tmp_path / "a.mat", {"T": np.ones((2, 2))})
     with pytest.raises(TensorFormatError, match=r"scipy\.io\.loadmat"):
         read_tensor(tmp_path / "a.mat")
-    for name, what in (("a.mat", "a MATLAB file"), ("a.npz", "ends in .npz")):
+    # of MATLAB 4, which has no such beginning, and of 7.3, which is HDF5
+    scipy.io.savemat(tmp_path / "b.mat", {"T": np.ones((2, 2))}, format="4")
+    (tmp_path / "c.mat").write_bytes(
+        b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\0\2IM" + bytes(384) + b"\x89HDF"
+    )
+    for name, what in (("b.mat", r"scipy\.io\.loadmat"), ("c.mat", r"h5py\.File\(FILE\).*\.T\)")):
+        with pytest.raises(TensorFormatError, match=what):
+            read_tensor(tmp_path / name)
+    for name, what in (
+        ("a.mat", "a MATLAB file"),
+        ("c.mat", "HDF5.*h5py"),
+        ("a.npz", "ends in .npz"),
+    ):
         with pytest.raises(DatabaseFormatError, match=what):
             load(tmp_path / name)
 

@@ -39,6 +39,11 @@ class Foreign:
 
 _EXCEL = Foreign("an Excel file", _TABLE.format(f"pd.read_excel(FILE, {AS_TEXT})"))
 _MATLAB = "Save an array of it, which is a tensor: np.save('T.npy', scipy.io.loadmat(FILE)[NAME])."
+_HDF5 = Foreign(
+    "an HDF5 file, as of MATLAB 7.3",
+    # which stores an array with its axes in the opposite order
+    "Save an array of it, which is a tensor: np.save('T.npy', h5py.File(FILE)[NAME][()].T).",
+)
 _IMAGE = Foreign("an image", "Pass a file of facts: RDF, TSV or CSV.")
 # by the first bytes of files that aren't text
 _MAGIC = {
@@ -50,9 +55,8 @@ _MAGIC = {
     ),
     b"ARROW1": Foreign("an Arrow file", _TABLE.format("pd.read_feather(FILE)")),
     b"MATLAB 5.0 MAT-file": Foreign("a MATLAB file", _MATLAB),
-    b"\x89HDF": Foreign(
-        "an HDF5 file, as of MATLAB 7.3", _MATLAB.replace("scipy.io.loadmat", "h5py.File")
-    ),
+    b"MATLAB 7.3 MAT-file": _HDF5,
+    b"\x89HDF": _HDF5,
     b"$HDT": Foreign("an HDT file", "Convert it to N-Triples: hdt2rdf FILE facts.nt."),
     b"\x93NUMPY": Foreign(
         "an array of numpy",

@@ -82,13 +82,14 @@ class Uncommented:
 
 
 def _beginning(lines: Iterator[str]) -> list[str]:
-    """Take the lines that may be comments, and the next."""
+    """Take the lines that may be comments, empty ones among them, and the next."""
     taken: list[str] = []
     size = 0
     for line in lines:
         taken.append(line)
         size += len(line)
-        if not line.startswith(_MARKS) or len(taken) > _MOST or size > _MOST_TEXT:
+        may_precede = line.startswith(_MARKS) or not line.rstrip("\r\n")
+        if not may_precede or len(taken) > _MOST or size > _MOST_TEXT:
             break
     return taken
 
@@ -99,7 +100,7 @@ def n_comments(lines: Sequence[str], separator: str) -> int:
     Parameters
     ----------
     lines : sequence of str
-        The lines up to the first that isn't marked.
+        The lines up to the first that is neither marked nor empty.
     separator : str
         What separates cells.
 
@@ -110,13 +111,14 @@ def n_comments(lines: Sequence[str], separator: str) -> int:
     >>> n_comments(["#a\tb\n", "1\t2\n"], "\t")
     0
     """
-    *marked, first = lines or [""]
+    *before, first = lines or [""]
     n_cells = _n_cells(first, separator)
     if first.startswith(_MARKS) or n_cells is None or n_cells == 1:
         return 0
+    marked = [line for line in before if line.startswith(_MARKS)]
     alike = [line for line in marked if _n_cells(line, separator) == n_cells]
     are_comments = len(alike) < len(marked) and all(line[1:2].isspace() for line in alike)
-    return len(marked) if are_comments else 0
+    return len(before) if are_comments else 0
 
 
 def _n_cells(line: str, separator: str) -> int | None:

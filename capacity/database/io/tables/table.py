@@ -26,6 +26,8 @@ from capacity.reading_limits import Limits
 
 # of the library's formats of text
 SEPARATORS = {"tsv": "\t", "csv": ","}
+# what lines of comments begin with in tables of other programs
+_COMMENT = re.compile(r"#+|!+|%+|//|--|;(?!.*;)")
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,13 @@ def wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int
     if cells > 5 and arity == 3 and row[4].startswith("GO:"):
         advice = "To read entities, their relations and terms of GO, pass columns=[1, 3, 4]."
         return table.error("it is a file of gene annotations (GAF)", line, advice)
+    if cells == 1 and (mark := _COMMENT.match(row[0])):
+        advice = (
+            f"If lines that begin so are comments, pass comment={mark[0]!r}. If the file is RDF, "
+            "pass its `format`."
+        )
+        said = f"a row must hold {holds}; this one has 1 cell, {cut(row[0])}"
+        return table.error(said, line, advice).about_row(width=True)
     if cells == 1 and (other := next((c for c in ";|" if c in row[0]), None)):
         advice = (
             f'If {other} is between cells, pass pd.read_csv(path, sep="{other}", {AS_TEXT}) to '

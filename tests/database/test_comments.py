@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.database import Database, label, load, read_table
-from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
+from capacity.errors import (
+    CapacityError,
+    DatabaseFormatError,
+    InvalidArgumentError,
+    SkippedLinesWarning,
+)
 from capacity.stores import count_duckdb
 from tests.commands import run
 from tests.database.ways import in_each_way
@@ -44,6 +51,53 @@ def test_mappings_of_sssom_are_read_as_they_are(tmp_path: Path) -> None:
     assert db.n_facts == count_duckdb(path).facts == 2
     assert db.source is not None
     assert db.source.notes == ("The first 3 lines are comments, and no row.",)
+
+
+DENIED = """#curie_map:
+#  A: "x:"
+subject_id\tpredicate_modifier\tpredicate_id\tobject_id\tmapping_justification
+A:1\t\tskos:exactMatch\tB:1\tsemapv:ManualMappingCuration
+A:2\tNot\tskos:exactMatch\tB:2\tsemapv:ManualMappingCuration
+"""
+
+
+def test_a_mapping_that_is_denied_is_no_fact(tmp_path: Path) -> None:
+    # SSSOM, predicate_modifier: "A modifier for negating the predicate"
+    path, kept = tmp_path / "a.sssom.tsv", tmp_path / "b.sssom.tsv"
+    path.write_text(DENIED)
+    kept.write_text("".join(DENIED.splitlines(keepends=True)[:-1]))
+    columns = ["subject_id", "predicate_id", "object_id"]
+    for read in (load, count_duckdb):
+        with pytest.raises(DatabaseFormatError, match=r"line 5.*denied: .*'Not'.*Delete such rows"):
+            read(path)
+        read(path, columns=columns)
+    assert load(kept).n_facts == count_duckdb(kept).facts == 1
+    with pytest.warns(SkippedLinesWarning, match="denied"):
+        assert load(path, skip_errors=1) == load(kept)
+    frame = pd.read_csv(kept, sep="\t", comment="#", dtype=str, keep_default_na=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    for read in (load, count_duckdb):
+        with pytest.raises(DatabaseFormatError, match=r"denied.*columns=\['subject_id', 'predi"):
+            read(tmp_path / "a.parquet")
+    assert load(tmp_path / "a.parquet", columns=columns) == load(kept)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("goa.gaf", GAF, r"\(GAF\)"),
+        ("roadNet.txt", SNAP, "`arity=2`"),
+        ("a.sssom", DENIED, "denied"),
+        ("goa.gpad", "!gpa-version: 1.1\nUniProtKB\tA0\tenables\tGO:1\n", "has 4 cells"),
+    ],
+)
+def test_the_formats_are_recognised_under_their_own_names(
+    name: str, text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    for read in (load, count_duckdb):
+        with pytest.raises(DatabaseFormatError, match=said):
+            read(tmp_path / f"{name}.gz")
 
 
 def test_an_edge_list_of_snap_has_facts_of_two_columns(tmp_path: Path) -> None:

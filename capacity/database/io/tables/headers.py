@@ -56,6 +56,8 @@ _WORDS = (
 _KINDS = frozenset({"label", "type"})
 _LETTERS = ("spo", "hrt")
 _SSSOM = ("subject_id", "predicate_id", "object_id")
+# a mapping with a value of it is denied
+SSSOM_MODIFIER = "predicate_modifier"
 # names among which roles are looked for: there are as many threes of them as 220
 _MOST_NAMES = 12
 _VARIABLE = re.compile(r"\?\w+")

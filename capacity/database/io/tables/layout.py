@@ -15,6 +15,7 @@ from capacity.database.arity import role_names
 from capacity.database.io.table_options import TableOptions
 from capacity.database.io.tables.headers import (
     NUMBER,
+    SSSOM_MODIFIER,
     Row,
     find_header,
     find_header_of,
@@ -147,6 +148,12 @@ def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptio
     elif options.wide or len(names) == options.arity:
         return list(range(len(names))), options
     elif options.arity == 3 and (order := sssom_order(names)) is not None:
+        if SSSOM_MODIFIER in names:
+            raise table.error(
+                f"a mapping with a value in the column {SSSOM_MODIFIER}, such as Not, is denied, "
+                "and that column isn't among those of facts",
+                advice=f"Drop such rows, and pass columns={[names[i] for i in order]}.",
+            )
         at = list(order)
     else:
         raise wrong_columns(table, names, options.arity)
@@ -183,7 +190,7 @@ def _without_header(table: Table, options: TableOptions) -> Layout:
     rows, arity = table.rows, options.arity
     as_is = Layout(0, tuple(range(arity)))
     if rows and arity == 3 and (order := sssom_order(rows[0][1])) is not None:
-        _names(table)
+        _refuse_denied(table, _names(table))
         return Layout(1, order, refuses_empty=options.wide is None)
     for line, row in rows:
         if len(row) != arity:
@@ -249,6 +256,20 @@ def _wide(table: Table, options: TableOptions) -> Layout:
             advice=f"Its columns are {shown(list(heads))}.",
         )
     return Layout(0 if table.names is not None else 1, at, properties=heads)
+
+
+def _refuse_denied(table: Table, names: tuple[str, ...]) -> None:
+    """Refuse mappings of SSSOM that don't hold: their predicate has the modifier Not."""
+    if SSSOM_MODIFIER not in names:
+        return
+    at = names.index(SSSOM_MODIFIER)
+    denied = next(((line, row) for line, row in table.rows[1:] if row[at]), None)
+    if denied is not None:
+        line, row = denied
+        raise table.error(
+            f"the mapping is denied: its {SSSOM_MODIFIER} is {row[at]!r:.60}", line,
+            "Delete such rows, or choose with `columns` to read them as facts.",
+        ).about_row()  # fmt: skip
 
 
 def _names(table: Table) -> tuple[str, ...]:

@@ -24,9 +24,7 @@ from capacity.database.io.table_options import TableTerms
 from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
 from capacity.database.io.tables.comments import Uncommented, comments_before
 from capacity.database.io.tables.folders import has_folders_of_roles, with_folders
-from capacity.database.io.tables.headers import (
-    Row,
-)
+from capacity.database.io.tables.headers import Row, sssom_order
 from capacity.database.io.tables.table import (
     SEPARATORS,
     Table,
@@ -191,10 +189,19 @@ def _joined_by_commas(rows: list[list[str]]) -> str:
     return text.getvalue()
 
 
+# of genes: GAF and GPAD
+_ANNOTATIONS = ("!gaf-version", "!gpa-version", "!gpad-version")
+
+
 def _likelihood(head: FileHead) -> int:
+    if head.text.startswith(_ANNOTATIONS):
+        return 9
     cells = head.first.split("\t")
+    if sssom_order(cells) is not None:
+        return 9
     if len(cells) != 3:
-        return 0
+        # edges after lines of comments, as of SNAP: the reader asks for the number of columns
+        return int(len(cells) == 2 and head.text.startswith("#"))
     # a line of N-Triples ends in a full stop, which no term ends in
     return 9 if all(map(is_term, cells)) else 1
 

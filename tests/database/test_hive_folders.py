@@ -14,7 +14,7 @@ import pytest
 
 from capacity import Database, load
 from capacity.cli import main
-from capacity.database import Term
+from capacity.database import Term, parse_rdf
 from capacity.database.io.tables.folders import columns_of_folders
 from capacity.errors import DatabaseFormatError, SkippedLinesWarning
 from capacity.stores import count_duckdb
@@ -128,6 +128,12 @@ TEXTS: dict[str, tuple[dict[str, str], list[tuple[str, str, str]]]] = {
         {"relation=a%3Db%25/x.tsv": "source\ttarget\nAnn\tsays \"hi\"\n"},
         [("Ann", "a=b%", 'says "hi"')],
     ),
+    "letters": ({"relation=knows/x.csv": "s,o\nAnn,Bob\n", "predicate=in/x.csv": "o,s\nRome,Bob\n"},
+                [("Ann", "knows", "Bob"), ("Bob", "in", "Rome")]),
+    "other letters": ({"rel=knows/x.tsv": "t\th\nBob\tAnn\n"}, [("Ann", "knows", "Bob")]),
+    "a letter and keys of two roles": (
+        {"head=Ann/relation=in/x.csv": "t\nRome\n"}, [("Ann", "in", "Rome")],
+    ),
     "keys of two roles": (
         {"subject=Ann/predicate=in/x.csv": "object\nRome\n",
          "subject=Bob/predicate=in/x.csv": "Oslo"},
@@ -194,6 +200,31 @@ def test_terms_of_rdf_are_read_in_folders(tmp_path: Path) -> None:
          (Term("blank", "b"), Term("iri", "x:q"), a)],
         multi="keep",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["p", "predicate", "relation"])
+@pytest.mark.parametrize("names", [("?s", "?o"), ("?o", "?s"), ("?film", "?maker")])
+def test_variables_are_a_header_in_folders(
+    key: str, names: tuple[str, str], tmp_path: Path
+) -> None:
+    cells = ["<x:o>", "<x:s>"] if names[0] == "?o" else ["<x:s>", "<x:o>"]
+    text = "".join("\t".join(row) + "\n" for row in (names, cells))
+    folder = _filled(tmp_path, {f"{key}=%3Cx:p%3E/a.tsv": text})
+    if (key, names[0]) == ("p", "?film"):
+        with pytest.raises(DatabaseFormatError, match="no names show"):
+            load(folder)
+        return
+    assert load(folder) == parse_rdf("<x:s> <x:p> <x:o> .", "turtle")
+    assert count_duckdb(folder).facts == 1
+
+
+def test_letters_name_the_columns_of_parquet_in_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "facts"
+    FRAME.rename(columns={"head": "s", "tail": "o"}).to_parquet(
+        folder, partition_cols=["relation"], index=False
+    )
+    assert load(folder) == EXPECTED
+    assert count_duckdb(folder).facts == 4
 
 
 def test_records_have_the_columns_of_their_folders(tmp_path: Path) -> None:

@@ -169,13 +169,18 @@ class _Folders:
             self._refuse_other_values(roles)
             return self.table, self.options
         if roles and n_own + len(roles) == arity:
+            if all(map(is_variable, self.first)) and self._is_alone(self.first):
+                return self._extended(1, replace(self.options, columns=self._in_order(roles)))
             self._refuse_doubt(set(range(arity)) - roles.keys())
-            own = iter(range(n_own))
-            order = tuple(roles[i] if i in roles else next(own) for i in range(arity))
-            return self._extended(0, replace(self.options, columns=order))
+            return self._extended(0, replace(self.options, columns=self._in_order(roles)))
         if self.added and n_own < arity and arity == 3:
             raise self._unclear()
         return self.table, self.options
+
+    def _in_order(self, roles: Mapping[int, int]) -> tuple[int, ...]:
+        """Return the columns of facts, where those of the file are the other roles in order."""
+        own = iter(range(len(self.first)))
+        return tuple(roles[i] if i in roles else next(own) for i in range(self.options.arity))
 
     def _has_header(self) -> bool:
         order = _order(self.names, self.options.arity) or roles_among(self.names)

@@ -8,8 +8,9 @@ columns, and it holds
   src, from, start, node1, entity1; for the predicate pred, relation, rel, relationship, property,
   attribute, edge, and between words for the others label and type; for the object obj, tail,
   target, dst, to, end, value, node2, entity2; each also with ``_id`` or ``_entity``, or the letters
-  s p o or h r t; in French sujet, prédicat, objet, in German Subjekt, Prädikat, Objekt, in Spanish
-  sujeto, predicado, objeto; Neo4j's ``:START_ID``, ``:TYPE``, ``:END_ID``; or
+  s p o or h r t, also beside such words; in French sujet, prédicat, objet, in German Subjekt,
+  Prädikat, Objekt, in Spanish sujeto, predicado, objeto; Neo4j's ``:START_ID``, ``:TYPE``,
+  ``:END_ID``; or
 * variables, ``?film ?by ?who``, as SPARQL results in TSV do. Cells are then terms of RDF.
 
 A row of these words as literals, ``"subject" "predicate" "object"``, over terms of RDF is a header
@@ -137,11 +138,15 @@ def sssom_order(names: Sequence[object]) -> tuple[int, ...] | None:
 
 
 def _order(words: Sequence[str], kinds: frozenset[str]) -> tuple[int, ...] | None:
-    for letters in _LETTERS:
-        if sorted(words) == sorted(letters):
-            return tuple(words.index(letter) for letter in letters)
-    found = [1 if word in kinds else _role(word) for word in words]
-    return tuple(found.index(i) for i in range(3)) if sorted(map(str, found)) == [*"012"] else None
+    # letters of one header, such as s and o, also beside a word
+    lettered = [
+        [letters.index(word) if word in {*letters} else _role(word) for word in words]
+        for letters in _LETTERS
+    ]
+    for roles in (*lettered, [1 if word in kinds else _role(word) for word in words]):
+        if sorted(map(str, roles)) == [*"012"]:
+            return tuple(map(roles.index, range(3)))
+    return None
 
 
 def _word(name: object) -> str:

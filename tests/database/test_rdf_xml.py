@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
+import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, list_graphs, load, parse_rdf
 from capacity.database.io.rdf.rdfxml.names import Base
 from capacity.errors import DatabaseFormatError
+from capacity.stores import count_duckdb
 from tests.database.ways import WAYS, read_by
 from tests.rdf_xml_documents import RDF, by_capacity, by_rdflib, documents
 
@@ -338,6 +341,57 @@ def test_an_encoding_is_read_where_the_text_is_that_of_utf_8(
     else:
         with pytest.raises(DatabaseFormatError, match=f"line 1 .*the encoding {encoding}, and not"):
             objects(f"<e:p>{text}</e:p>", before)
+
+
+# the codec, what the file declares, and its text
+ENCODED = {
+    "Latin-1": ("latin-1", "ISO-8859-1", "caf\xe9 \x85"),
+    "Windows": ("cp1252", "windows-1252", "\u20ac \u2019"),
+    "Latin-9": ("iso8859-15", "iso-8859-15", "\u20ac \u0153"),
+    "Cyrillic": ("koi8-r", "KOI8-R", "\u0434\u0443\u0431"),
+    "UTF-16 with a mark": ("utf-16", "UTF-16", "caf\xe9 \U0001f333"),
+    "UTF-16 without a declaration": ("utf-16", None, "caf\xe9 \U0001f333"),
+    "UTF-16, the other way round": ("utf-16-be", "utf-16", "caf\xe9"),
+}
+
+
+@pytest.mark.parametrize("case", ENCODED)
+def test_another_encoding_is_read_as_it_is_declared(case: str, tmp_path: Path) -> None:
+    codec, name, text = ENCODED[case]
+    before = "" if name is None else f"<?xml version='1.0' encoding='{name}'?>\n"
+    # more than is looked at to recognise the format, and cut within a character
+    whole = document(f"<!-- {text * 9000} --><e:T rdf:about='http://s' e:p='{text}'/>", before)
+    (tmp_path / "a.rdf").write_bytes(whole.encode(codec))
+    expected = parse_rdf(
+        document(f"<e:T rdf:about='http://s' e:p='{text}'/>"), "rdfxml", multi="keep"
+    )
+    for way in WAYS:
+        with read_by(way):
+            assert load(tmp_path / "a.rdf") == expected
+    (tmp_path / "a.rdf.gz").write_bytes(gzip.compress(whole.encode(codec)))
+    assert load(tmp_path / "a.rdf.gz") == expected
+    assert count_duckdb(tmp_path / "a.rdf").facts == 2
+    graph = rdflib.Graph().parse(tmp_path / "a.rdf", format="xml")
+    assert {str(o) for o in graph.objects(predicate=rdflib.URIRef("http://e/p"))} == {text}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (document("<e:T e:p='\xe9'/>").encode("latin-1"), "0xe9 isn't UTF-8"),
+        (document("<e:T e:p='\xe9'/>", "<?xml version='1.0' encoding='EUC-JP'?>").encode("latin-1"),
+         "0xe9 isn't UTF-8"),
+        (document("<e:T/>", "<?xml version='1.0' encoding='UTF-8'?>").encode("utf-16"), "UTF-16"),
+        (document("<e:T/>").encode("utf-16") + b"\0\xd8", "UTF-16"),
+        (document("<e:T e:p='%'/>", "<?xml version='1.0' encoding='cp1252'?>").encode().replace(
+            b"%", b"\x81"), "0x81 isn't UTF-8"),
+    ],
+)  # fmt: skip
+def test_what_isnt_in_its_encoding_is_refused(data: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.rdf").write_bytes(data)
+    for read in (load, count_duckdb):
+        with pytest.raises(DatabaseFormatError, match=said):
+            read(tmp_path / "a.rdf")
 
 
 def test_a_label_that_only_xml_has_is_renamed() -> None:

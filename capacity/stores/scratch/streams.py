@@ -20,6 +20,7 @@ from capacity.database.io.files.compression import (
 )
 from capacity.database.io.files.content import Content, check, of_storage
 from capacity.database.io.files.foreign import foreign_bytes
+from capacity.database.io.files.xml_encodings import xml_as_utf_8
 from capacity.errors import DatabaseFormatError, StorageError
 from capacity.reading_limits import Growing, Limits
 from capacity.safe_files import require_regular
@@ -232,6 +233,7 @@ def head_of(where: str, limits: Limits = _DEFAULT, skip_errors: int = 0) -> Cont
         )  # fmt: skip
     if foreign := foreign_bytes(head):
         raise DatabaseFormatError(where, f"it is {foreign.what}", advice=foreign.advice)
+    head = xml_as_utf_8(head, whole=len(head) < _HEAD)
     # a character may be cut at the end of the beginning; of wrong ones the check tells the line
     with suppress(UnicodeDecodeError):
         head = head[: codecs.utf_8_decode(head, "strict", len(head) < _HEAD)[1]]

@@ -2,8 +2,9 @@
 
 A file is read whole and checked before it is parsed, so that no part of a broken file is returned:
 gzip, bzip2, xz and zstandard are recognised by their magic bytes and decompressed under a size
-limit; a UTF-8 byte order mark is dropped; binary files and other encodings are refused. NUL is a
-character like others, which literals and labels may hold.
+limit; a UTF-8 byte order mark is dropped; XML in the encoding that it declares, or in UTF-16, is
+written in UTF-8; binary files and other encodings are refused. NUL is a character like others,
+which literals and labels may hold.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from capacity.database.io.files.compression import (
     decompressing,
 )
 from capacity.database.io.files.foreign import foreign_bytes, is_parquet
+from capacity.database.io.files.xml_encodings import xml_as_utf_8
 from capacity.database.io.skipping import without
 from capacity.database.source import Source
 from capacity.errors import (
@@ -193,7 +195,7 @@ def check(
         badly compressed, binary, or not UTF-8.
     """
     limits = limits.of(len(raw))
-    data = _decompressed(name, raw, limits)
+    data = xml_as_utf_8(_decompressed(name, raw, limits))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DatabaseFormatError(
             name,

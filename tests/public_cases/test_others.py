@@ -1,12 +1,10 @@
-"""Inputs of public reports about tables, tensors, models and sweeps, each with what is right.
+"""Inputs of public reports about tables and tensors, each with what is right.
 
-As in `tests.public_cases.test_rdf`. Cases that a test of another file has already are named in
-`ELSEWHERE`, by that test.
+As in `tests.public_cases.test_rdf`. `cases.toml` names the tests of other files, too.
 """
 
 from __future__ import annotations
 
-import ast
 import csv
 from pathlib import Path
 
@@ -15,62 +13,9 @@ import pandas as pd
 import pytest
 
 from capacity import Database, load
-from capacity.errors import TensorFormatError
+from capacity.errors import DatabaseFormatError, TensorFormatError
 from capacity.rank import verify_decomposition
 from capacity.tensor import from_dense, matrix_multiplication, read_tensor
-
-ROOT = Path(__file__).parents[2]
-ELSEWHERE = {
-    "apache/arrow-rs#708, facebookincubator/velox#10589: encodings of a second version of Parquet":
-        "database/test_parquet_encodings.py::test_files_of_other_writers_are_read",
-    "dask/dask#6445: the predicate is the name of a folder":
-        "database/test_hive_folders.py::test_the_predicate_is_that_of_the_folder",
-    "oborel/obo-relations, mappings: SSSOM, GAF and SNAP begin with lines of comments":
-        "database/test_comments.py::test_mappings_of_sssom_are_read_as_they_are",
-    "oborel/obo-relations, subsets: OBO Graphs in JSON":
-        "database/test_foreign.py::test_a_text_of_another_format_is_named_whatever_it_is_called",
-    "comunica/comunica#1712: a header in quotes over IRIs":
-        "database/test_literal_predicates.py::test_a_row_of_literals_that_names_the_roles_is_a_header",
-    "google-deepmind/alphatensor#3: factors of the transposed product":
-        "tensor/test_archives.py::test_the_factors_of_the_transposed_product_are_named",
-    "scipy, MATLAB: sparse .npz and .mtx":
-        "tensor/test_archives.py::test_a_matrix_comes_back_from_each_file",
-    "scipy, MATLAB: .mat":
-        "tensor/test_archives.py::test_several_arrays_and_other_programs_files_are_told",
-    "huggingface/transformers#3021, #18478, TransformerLens#1609: padding on the left":
-        "transformer/test_families.py::test_padding_changes_nothing",
-    "fla-org/flash-linear-attention#831, vllm-gaudi#441: sinks":
-        "transformer/test_families.py::test_patterns_are_those_that_the_model_returns",
-    "huggingface/transformers#17225, text-generation-inference#1060: OPT-350m":
-        "transformer/test_public_models.py::test_a_stream_of_two_widths_has_no_terms_and_says_so",
-    "NVIDIA/FasterTransformer#778: decoders of BART's family alone":
-        "transformer/test_public_models.py::test_a_decoder_alone_is_captured_as_it_runs_and_as_it_is_saved",
-    "huggingface/transformers#10329: weights of layers that the configuration lacks":
-        "transformer/test_public_models.py::test_weights_of_a_layer_that_the_configuration_lacks_are_refused",
-    "QwenLM/Qwen#553, huggingface/tokenizers#1609: a vocabulary of another size":
-        "transformer/test_wrong_inputs.py::test_a_tokenizer_of_another_model_is_refused",
-    "jessevig/bertviz#67, #133: the parts of T5 and BART":
-        "cli/test_attention.py::test_a_part_of_an_encoder_decoder_is_chosen",
-    "caches of padded sentences, without their batch":
-        "transformer/test_from_tensors.py::"
-        "test_a_cache_of_padded_sentences_or_without_its_batch_says_what_to_do",
-    "dask/dask#6445, Eventual-Inc/Daft#3576: half of a part":
-        "sweep/test_store.py::test_a_shard_that_lacks_a_run_or_has_anothers_is_done_again",
-    "dask/dask#6445, Eventual-Inc/Daft#3576: a part of another":
-        "sweep/test_store.py::test_a_foreign_shard_is_refused_before_training",
-    "dask/distributed: no scheduler":
-        "sweep/test_cluster.py::test_no_scheduler_and_no_dask_are_said_in_words",
-    "pykeen/pykeen#677, #1339: inverse triples":
-        "database/test_pykeen.py::test_a_factory_like_one_with_inverse_triples_has_them",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", ELSEWHERE)
-def test_a_case_has_its_test(case: str) -> None:
-    file, name = ELSEWHERE[case].split("::")
-    tree = ast.parse((ROOT / "tests" / file).read_text())
-    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
 
 # tables
 
@@ -83,6 +28,16 @@ def test_categories_and_a_named_index_are_columns(index: bool, tmp_path: Path) -
     (frame.set_index("head") if index else frame).to_parquet(tmp_path / "a.parquet")
     found = load(tmp_path / "a.parquet", columns=["head", "relation", "tail"])
     assert found == Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
+
+
+def test_the_index_of_dask_is_asked_about(tmp_path: Path) -> None:
+    # dask/dask#2222: Dask writes an index without a name as a fourth column, of this name
+    frame = pd.DataFrame({"head": ["a"], "relation": ["p"], "tail": ["x"]}, index=["i"])
+    path, columns = tmp_path / "part.0.parquet", ["head", "relation", "tail"]
+    frame.rename_axis("__null_dask_index__").to_parquet(path)
+    with pytest.raises(DatabaseFormatError, match=r"__null_dask_index__.*Pass columns=\['head', "):
+        load(path)
+    assert load(path, columns=columns) == Database.from_triples([("a", "p", "x")])
 
 
 def test_quotes_within_cells_of_tsv_are_characters(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Inputs of public reports about other programs' readers of RDF, each with what is right.
 
 A case is named by the report that it comes from. The right value is that of the recommendation, of
-rdflib 7.6, of pyld 3.0, or counted by hand, as is said beside it.
+rdflib 7.6, of pyld 3.3, or counted by hand, as `cases.toml` and the line beside it say.
 """
 
 from __future__ import annotations

@@ -54,6 +54,24 @@ def test_a_row_of_other_literals_is_a_question(suffix: str, tmp_path: Path) -> N
             read(path)
 
 
+# pandas' QUOTE_NONNUMERIC quotes the header of a table of numbers, say
+@pytest.mark.parametrize("suffix", ["tsv", "csv"])
+@pytest.mark.parametrize("rows", ["a\tp\tx\nb\tp\ty\n", "1\t2\t3\n4\t2\t6\n"])
+def test_quotes_in_the_first_row_alone_are_those_of_a_header(
+    rows: str, suffix: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, f'"tail"\t"head"\t"relation"\n{rows}', suffix)
+    assert load(path).n_facts == count_duckdb(path).facts == 2
+    assert load(path).shape[1] == 2
+    path = written(tmp_path, f'"film"\t"prop"\t"value"\n{rows}', suffix)
+    for read in (load, count_duckdb):
+        with pytest.raises(DatabaseFormatError, match="may be a header and may be a fact"):
+            read(path)
+    # a quote below it, and the first row is one as others
+    path = written(tmp_path, f'"film"\t"prop"\t"value"\na\tp\t"x"\n{rows}', suffix)
+    assert load(path, multi="keep", table="long").n_facts == 4
+
+
 @pytest.mark.parametrize("suffix", ["tsv", "csv", "parquet"])
 @pytest.mark.parametrize("predicate", ['"p"', '"p"@en', '"5"^^<http://e/t>'])
 def test_a_literal_as_predicate_is_refused_with_its_line(

@@ -14,7 +14,8 @@ columns, and it holds
 * variables, ``?film ?by ?who``, as SPARQL results in TSV do. Cells are then terms of RDF.
 
 A row of these words as literals, ``"subject" "predicate" "object"``, over terms of RDF is a header
-as well, and one of other literals there is refused, for no subject is a literal.
+as well, and one of other literals there is refused, for no subject is a literal. So it is over
+labels if no other cell begins with a quote.
 
 The columns are read by their roles: ``source target relation`` is a header of (subject, object,
 predicate). A first row that may be a header and may be a fact is refused: one with some of these
@@ -196,7 +197,7 @@ def find_header(rows: Sequence[Row], arity: int) -> Header | None:
     if first == role_names(arity):
         return Header(1, as_is)
     if (bare := _without_quotes(rows)) is not None:
-        # no subject is a literal
+        # no subject is a literal, and quotes of the first row alone are those of a program
         header = find_header([(rows[0][0], bare), *islice(rows, 1, None)], arity)
         return None if header is None or not header.rows else header
     variables = all(map(is_variable, first))
@@ -250,12 +251,21 @@ def is_variable(cell: str) -> bool:
 
 
 def _without_quotes(rows: Sequence[Row]) -> tuple[str, ...] | None:
-    """Return the words of a first row of literals over nodes of RDF; None if it is another."""
-    first, below = rows[0][1], islice(rows, 1, None)
+    """Return the words of a first row of literals over nodes of RDF, or over cells without quotes.
+
+    None if it is another row.
+    """
+    first = rows[0][1]
     if not all(map(_LITERAL.fullmatch, first)):
         return None
-    subjects = [row[0].startswith(("<", "_:")) for _, row in below]
-    return tuple(cell[1:-1] for cell in first) if subjects and all(subjects) else None
+    over_nodes = alone = False
+    for number, (_, row) in enumerate(islice(rows, 1, None)):
+        # a missing cell is None, which the types don't tell
+        over_nodes = (over_nodes or not number) and str(row[0]).startswith(("<", "_:"))
+        alone = (alone or not number) and not any(str(cell).startswith('"') for cell in row)
+        if not (over_nodes or alone):
+            return None
+    return tuple(cell[1:-1] for cell in first) if over_nodes or alone else None
 
 
 def repeats(first: tuple[str, ...], rows: Sequence[Row], columns: Iterable[int]) -> bool:

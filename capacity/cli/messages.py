@@ -73,6 +73,12 @@ def _columns(match: re.Match[str]) -> str:
     return " ".join(f"--column {shlex.quote(str(one))}" for one in columns)
 
 
+def _comment(match: re.Match[str]) -> str:
+    # an option's value that begins as an option does follows a sign
+    between = "=" if match["mark"].startswith("-") else " "
+    return f"--comment{between}{shlex.quote(match['mark'])}"
+
+
 def _value(match: re.Match[str]) -> str:
     return f"{_FLAGS[match['keyword']]} {match['value']}"
 
@@ -91,6 +97,7 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"Ask for fewer facts, or raise `max_(?:bytes|rows)`", lambda _: "Ask for fewer facts"),
     (r"contexts=\{(?P<iri>.+?): '(?P<path>[^']*)'\}", _contexts),
     (rf"columns=(?P<columns>\[{_ITEM}(?:, {_ITEM})*\]|\({_ITEM}(?:, {_ITEM})*\))", _columns),
+    (r"\bcomment=(?P<quote>[\"'])(?P<mark>[#!%/;-]+)(?P=quote)", _comment),
     (rf"\b(?P<keyword>{_NAME})=(?P<quote>[\"'])(?P<value>[\w-]+)(?P=quote)", _value),
     (r"`arity=(?P<arity>\d+)`", lambda found: f"`--arity {found['arity']}`"),
     (r"multi= or with_policy\(\)", lambda _: "--multi"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -201,6 +202,20 @@ def test_a_line_that_may_be_a_comment_is_asked_with_its_mark(mark: str, tmp_path
             ):
                 read(path)
             read(path, comment=mark)
+
+
+@pytest.mark.parametrize("mark", ["#", "%", "--"])
+def test_the_command_asks_with_its_option(
+    mark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text(f"a\tp\tb\n{mark} said by nobody\n")
+    code, _, err = run(capsys, "rank", str(path))
+    said = {"#": "--comment '#'", "%": "--comment %", "--": "--comment=--"}[mark]
+    assert code == 2
+    assert f"pass {said}. If" in err
+    code, _, _ = run(capsys, "rank", str(path), *shlex.split(said))
+    assert code == 0
 
 
 def test_a_quote_in_tsv_hides_no_comment(tmp_path: Path) -> None:

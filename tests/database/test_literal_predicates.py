@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from capacity.database import load
+from capacity.database import from_sparql, load
 from capacity.errors import DatabaseFormatError
 from capacity.stores import count_duckdb
+from tests.endpoints import result, says, serving
 
 ROWS = '<http://e/a>\t<http://e/p>\t"x"\n<http://e/b>\t<http://e/p>\t"y"\n'
 
@@ -103,3 +104,21 @@ def test_facts_of_another_arity_have_no_predicates(tmp_path: Path) -> None:
     path = tmp_path / "facts.tsv"
     path.write_text('<http://e/a>\t"5"\n')
     assert load(path, arity=2).n_facts == 1
+
+
+def test_a_query_whose_second_column_holds_literals_is_refused() -> None:
+    # ?film ?title ?year is no fact, and ?film ?title alone is one of two columns
+    title = {"type": "literal", "value": "Alien", "xml:lang": "en"}
+    rows = [("x:a", "x:p", "x:o"), ("x:film", title, "x:1979")]
+    with (
+        serving(says(result("film title year", *rows))) as server,
+        pytest.raises(
+            DatabaseFormatError,
+            match=r"predicate.*in row 1, from 0, \?title is \"Alien\"@en\. Name",
+        ),
+    ):
+        from_sparql(server.url, "SELECT ?film ?title ?year { }", completeness="trust")
+    pair = result("film title", ("x:film", title))
+    with serving(says(pair)) as server:
+        query = "SELECT ?film ?title { }"
+        assert from_sparql(server.url, query, completeness="trust").arity == 2

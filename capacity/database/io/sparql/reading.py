@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypedDict
@@ -22,7 +22,7 @@ from capacity.database.io.sparql.query_parameters import bound
 from capacity.database.io.sparql.query_parts import Query, read_query
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
-from capacity.database.terms.term import Ids
+from capacity.database.terms.term import Ids, Term
 from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentError, warn_caller
 from capacity.progress import Progress, spinner
 from capacity.reading_limits import MAX_TERM_BYTES
@@ -119,7 +119,7 @@ def from_sparql(
         If the endpoint can't be reached, refuses the query, stays busy, is silent or too slow, or
         returns too many rows, or a part of them.
     DatabaseFormatError
-        If an answer can't be read, or holds no facts.
+        If an answer can't be read, or holds no facts; if a predicate is a literal.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -191,6 +191,8 @@ def _selected(
         completeness=completeness,
         say=lambda n, total: tell("rows", n, total),
     )
+    if len(query.columns) == 3:
+        _refuse_literal_predicates(client.name, query.columns[1], found.rows)
     ids = Ids()
     rows = [[ids[term] for term in row] for row in found.rows]
     kept = Database.from_ids(
@@ -205,6 +207,20 @@ def _selected(
     if completeness == "check":
         return kept, (f"{n}, as many as the endpoint counts",)
     return kept, (f"{n}, which the endpoint didn't count",)
+
+
+def _refuse_literal_predicates(name: str, column: str, rows: Sequence[Sequence[Term]]) -> None:
+    """Refuse columns in another order than that of facts: no predicate of RDF is a literal."""
+    wrong = next((n for n, row in enumerate(rows) if row[1].kind == "literal"), None)
+    if wrong is not None:
+        raise DatabaseFormatError(
+            name,
+            "the predicate of a fact of RDF must not be a literal; in row "
+            f"{wrong}, from 0, ?{column} is {rows[wrong][1].n3():.60}",
+            format="sparql",
+            advice="Name the columns in the order subject, predicate, object, and an IRI for the "
+            "predicate.",
+        )
 
 
 def _constructed(

@@ -540,6 +540,52 @@ def test_any_name_of_json_is_one_of_a_blank_node(name: str, folder: Path) -> Non
     assert (counts.facts, counts.objects) == (expected.n_facts, expected.shape[2])
 
 
+_PARTS = st.sampled_from(
+    [
+        "_:",
+        "x:",
+        "xx:",
+        "61",
+        "6120",
+        " ",
+        "a",
+        ".",
+        '"',
+        "\\",
+        "\n",
+        "\u0301",
+        "<",
+        "_:a b",
+        "\xe9",
+        "{",
+    ]
+)
+_LIKE_NAMES = st.lists(_PARTS, max_size=5).map("".join)
+
+
+@given(
+    texts=st.lists(_LIKE_NAMES, min_size=1, max_size=4),
+    names=st.lists(_LIKE_NAMES, max_size=2),
+    raw=st.booleans(),
+)
+@settings(max_examples=examples(600, part=6), deadline=None)
+def test_a_literal_that_looks_like_a_name_of_json_stays_as_it_is(
+    texts: list[str], names: list[str], raw: bool
+) -> None:
+    values = [
+        *texts,
+        *({"@value": text, "@language": "en"} for text in texts),
+        *({"@value": [text], "@type": "@json"} for text in texts),
+        *({"@id": f"_:{name}"} for name in names),
+    ]
+    document = json.dumps({"@id": "x:s", "x:p": values}, ensure_ascii=not raw)
+    found = parse_rdf(document, "jsonld", multi="keep").objects
+    literals = {(o.text, o.language) for o in found if o.kind == "literal" and not o.datatype}
+    assert literals == {(text, language) for text in texts for language in ("", "en")}
+    assert {json.loads(o.text)[0] for o in found if o.datatype} == {*texts}
+    assert sum(o.kind == "blank" for o in found) == len({*names})
+
+
 def test_blank_nodes_with_names_of_anonymous_ones_are_written_in_tables_alone(
     tmp_path: Path,
 ) -> None:

@@ -76,7 +76,11 @@ def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
     if isinstance(value, np.ndarray):
         return value
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):
-        return value.detach().cpu().numpy()
+        try:
+            return value.detach().cpu().numpy()
+        # of a type or a layout that numpy doesn't have
+        except (TypeError, RuntimeError):
+            return None
     if type(value).__name__ in ("DataFrame", "Series"):
         return np.asarray(value.to_numpy())
     return None

@@ -223,7 +223,7 @@ def _checked(factors: object, shape: tuple[int, ...]) -> list[NDArray[np.object_
         raise InvalidArgumentError(
             f"`factors` must have a matrix for each of {len(shape)} modes; got {shown(factors)}."
         )
-    matrices = [np.array(matrix, dtype=object) for matrix in given]
+    matrices = [np.array(_of_torch(matrix), dtype=object) for matrix in given]
     if weights is not None and matrices[0].ndim == 2:
         matrices[0] = matrices[0] * np.array(weights, dtype=object)
     sizes = [matrix.shape for matrix in matrices]
@@ -234,6 +234,14 @@ def _checked(factors: object, shape: tuple[int, ...]) -> list[NDArray[np.object_
             f"shapes {sizes}."
         )
     return [_exact_matrix(matrix) for matrix in matrices]
+
+
+def _of_torch(matrix: Any) -> Any:
+    """Return an array of a tensor of torch, of bfloat16 as doubles; anything else as it is."""
+    if not hasattr(matrix, "detach"):
+        return matrix
+    dense = matrix.detach().cpu().to_dense().resolve_conj().resolve_neg()
+    return (dense.double() if str(dense.dtype) == "torch.bfloat16" else dense).numpy()
 
 
 def _exact_matrix(given: NDArray[Any]) -> NDArray[Any]:

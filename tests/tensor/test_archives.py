@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity import load
-from capacity.errors import DatabaseFormatError, TensorFormatError
+from capacity.errors import DatabaseFormatError, InvalidArgumentError, TensorFormatError
 from capacity.rank import verify_decomposition
 from capacity.tensor import from_dense, matrix_multiplication, read_tensor
 from tests.commands import run, run_json
@@ -161,6 +161,17 @@ def test_floats_that_are_parts_of_whole_numbers_are_taken_as_they_are(part: int)
     product = matrix_multiplication(2, 2, 2)
     assert verify_decomposition(product, [u / part, v * float(part), w]).proved
     assert not verify_decomposition(product, [u / part, v, w]).proved
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "complex64"])
+def test_factors_of_torch_are_taken_by_their_values(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    u, v, w = (torch.tensor(factor).to(getattr(torch, dtype)) for factor in factors())
+    product = matrix_multiplication(2, 2, 2)
+    given = [(u / 2).requires_grad_(), v * 2, w.to_sparse() if dtype == "float64" else w]
+    assert verify_decomposition(product, given).proved
+    with pytest.raises(InvalidArgumentError, match="whole numbers, halves, quarters"):
+        verify_decomposition(product, [u / 3, v * 3, w])
 
 
 @pytest.mark.parametrize("sides", [(2, 2, 2), (2, 3, 4), (3, 1, 2)])

@@ -1,6 +1,7 @@
 """What isn't read is named, with what converts it; what is read is never taken for it."""
 
 import io
+import json
 import sqlite3
 import tarfile
 import zipfile
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 import rdflib
 
-from capacity.database import from_rdflib, load
+from capacity.database import Database, from_networkx, from_rdflib, load
 from capacity.database.io.files.foreign import foreign_text
 from capacity.errors import DatabaseFormatError
 from tests.hostile_rdf import WHOLE
@@ -161,3 +162,44 @@ def test_what_the_advice_says_of_rdflib_works(format: str, text: str, tmp_path: 
 )
 def test_what_is_read_is_taken_for_nothing_else(text: str) -> None:
     assert foreign_text(text) is None
+
+
+GRAPH = {
+    "id": "x:g",
+    "nodes": [{"id": "x:a"}],
+    "edges": [{"sub": "x:a", "pred": "is_a", "obj": "x:b"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("document", "what"),
+    [
+        ({"meta": {"v": {"w": 1}}, "graphs": [GRAPH]}, "OBO Graphs JSON. Convert it"),
+        ({"@context": {}, "graphs": [GRAPH]}, "OBO Graphs JSON. Convert it"),
+        (GRAPH, "OBO Graphs JSON. Convert it"),
+        ({"directed": True, "nodes": [{"id": 1}], "links": []}, "nodes and links. Read it"),
+        ({"nodes": [{"id": 1}], "edges": [{"source": 1, "target": 1}]}, "nodes and links. Read it"),
+        ({"nodes": 5, "edges": []}, "it is plain JSON"),
+    ],
+)  # fmt: skip
+def test_json_of_another_format_is_named_whatever_its_order(
+    document: object, what: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    with pytest.raises(DatabaseFormatError, match=what):
+        load(tmp_path / "a.json")
+
+
+# of the name of the links, which changed
+@pytest.mark.filterwarnings("ignore")
+def test_the_advice_about_nodes_and_links_works(tmp_path: Path) -> None:
+    import networkx as nx
+
+    graph = nx.MultiDiGraph()
+    graph.add_edge("Ann", "Bob", relation="knows")
+    (tmp_path / "a.json").write_text(json.dumps(nx.node_link_data(graph)))
+    with pytest.raises(DatabaseFormatError, match=r"nx\.node_link_graph\(json\.load"):
+        load(tmp_path / "a.json")
+    document = json.loads((tmp_path / "a.json").read_text())
+    db = from_networkx(nx.node_link_graph(document), predicate="relation")
+    assert db == Database.from_triples([("Ann", "knows", "Bob")])

@@ -76,6 +76,7 @@ _OPENKE = Foreign(
 )
 _LFS = Foreign("a pointer of git-LFS, and not the file itself", "Fetch the file: git lfs pull.")
 _OWL_XML = Foreign("OWL in OWL/XML", _ROBOT)
+_OBO_GRAPHS = Foreign("an ontology in OBO Graphs JSON", _ROBOT)
 # by the first element of an XML document
 _ROOTS = {
     "TriX": Foreign("TriX", _RDFLIB.format("trix")),
@@ -123,12 +124,17 @@ _TEXTS = (
             r'\{\s*"graphs"\s*:\s*\[\s*\{\s*"(?:id|lbl|meta|nodes|edges|equivalentNodesSets|'
             r'logicalDefinitionAxioms|domainRangeAxioms|propertyChainAxioms)"\s*:'
         ),
-        Foreign("an ontology in OBO Graphs JSON", _ROBOT),
+        _OBO_GRAPHS,
     ),
     (
         re.compile(r'\{\s*"head"\s*:\s*\{\s*"(?:vars|link)"'),
         Foreign("a SPARQL result in JSON", _SPARQL),
     ),
+)
+_NODE_LINK = Foreign(
+    "a graph in JSON, as lists of nodes and links",
+    "Read it with networkx: capacity.database.from_networkx(nx.node_link_graph(json.load("
+    "open(FILE)))).",
 )
 _RDFA = re.compile(r"\s(?:typeof|property|about|resource|vocab)\s*=\s*[\"']")
 _JSON_LD_IN_HTML = re.compile(r"<script[^<>]*application/ld\+json", re.IGNORECASE)
@@ -207,6 +213,31 @@ def foreign_text(text: str) -> Foreign | None:
         return None
     # an element of RDF/XML may have any name
     return None if "22-rdf-syntax-ns#" in root[3] and root[2] != "svg" else found
+
+
+def foreign_json(document: object) -> Foreign | None:
+    """Recognise a document of JSON that is another format; None if nothing is known of it.
+
+    Examples
+    --------
+    >>> foreign_json({"meta": {}, "graphs": [{"id": "x:a", "nodes": []}]}).what
+    'an ontology in OBO Graphs JSON'
+    """
+    if not isinstance(document, dict):
+        return None
+    graphs = document.get("graphs")
+    if isinstance(graphs, list) and any(_has_list(graph, "nodes", "edges") for graph in graphs):
+        return _OBO_GRAPHS
+    if not (_has_list(document, "nodes") and _has_list(document, "links", "edges")):
+        return None
+    # one graph of OBO alone
+    edges = document.get("edges") or []
+    is_obo = any(isinstance(edge, dict) and {"sub", "pred", "obj"} <= edge.keys() for edge in edges)
+    return _OBO_GRAPHS if is_obo else _NODE_LINK
+
+
+def _has_list(document: object, *keys: str) -> bool:
+    return isinstance(document, dict) and any(isinstance(document.get(k), list) for k in keys)
 
 
 def _page(text: str) -> Foreign:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from capacity.database.io.files.foreign import foreign_json
 from capacity.database.io.rdf.guards.texts import MAX_NAMESPACE, first_deeper
 from capacity.errors import DatabaseFormatError
 
@@ -170,14 +171,16 @@ def why_no_facts(data: bytes) -> tuple[str, str] | None:
     >>> why_no_facts(b'[{"name": "Ann"}]')[0]
     'it is plain JSON: it has no @context, and no key of it is an IRI'
     """
-    keys = {key for one in _objects(json.loads(data.decode("utf-8"), parse_int=str)) for key in one}
+    document = json.loads(data.decode("utf-8"), parse_int=str)
+    if foreign := foreign_json(document):
+        return f"it is {foreign.what}", foreign.advice
+    keys = {key for one in _objects(document) for key in one}
     if keys and not any(key.startswith("@") or ":" in key for key in keys):
         return (
             "it is plain JSON: it has no @context, and no key of it is an IRI",
             'A list of flat objects is read as a table, and so is JSON Lines: format="records". Of '
             "other JSON make a table with pandas.json_normalize, and pass it to from_pandas.",
         )
-    document = json.loads(data.decode("utf-8"), parse_int=str)
     if isinstance(document, dict) and document.keys() == {"@context"}:
         return (
             "it is a context alone, and holds no facts",

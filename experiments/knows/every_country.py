@@ -1,6 +1,6 @@
 """Which facts a real language model knows of all 252 countries, and of all elements.
 
-    python -m experiments.knows.every_country --run     (45 minutes of two cores)
+    python -m experiments.knows.every_country --run     (half an hour of two cores)
     python -m experiments.knows.every_country --plot
 
 `smollm2` asks SmolLM2-135M about a sample, and scores every candidate for every subject. Here all

@@ -53,6 +53,7 @@ EXPERIMENTS = {
     "dimension_least": "experiments.dimension.least",
     "dimension_held_out": "experiments.dimension.held_out",
     "smollm2": "experiments.knows.smollm2",
+    "every_country": "experiments.knows.every_country",
     "trained": "experiments.knows.trained",
 }
 # experiments whose tables one reads

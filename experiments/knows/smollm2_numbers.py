@@ -44,12 +44,12 @@ def numbers(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
     """Conclude which facts are known, their size, the components that bring them, and verdicts."""
     answers = tables["answers"]
     stores = {
-        str(store): {str(q): _of_predicate(part) for q, part in of.groupby("predicate", sort=False)}
+        str(store): {str(q): of_predicate(part) for q, part in of.groupby("predicate", sort=False)}
         for store, of in answers.groupby("store", sort=False)
     }
     totals = {str(store): _total(of) for store, of in answers.groupby("store", sort=False)}
-    parts = _parts(tables["parts"])
-    decides = _decides(known_of(answers[answers["store"] == "countries"], "plain"))
+    parts = parts_of(tables["parts"])
+    decides = what_decides(known_of(answers[answers["store"] == "countries"], "plain"))
     where = _where(tables)
     found = {
         "stores": stores, "totals": totals, "parts": parts, "decides": decides, **where,
@@ -66,7 +66,7 @@ def share(values: pd.Series[Any], groups: pd.Series[Any]) -> dict[str, Any]:
     return {"mean": v.mean(), "interval": mean_interval(v, groups), "n": len(v)}
 
 
-def _of_predicate(rows: pd.DataFrame) -> dict[str, Any]:
+def of_predicate(rows: pd.DataFrame) -> dict[str, Any]:
     """Known facts of a predicate, and the right answers by template."""
     return {
         "facts": int(rows["object"].groupby(rows["subject"]).nunique().sum()),
@@ -101,7 +101,7 @@ def _total(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _parts(table: pd.DataFrame) -> dict[str, Any]:
+def parts_of(table: pd.DataFrame) -> dict[str, Any]:
     """Measures of what is known beside random parts, by store, scores and match."""
     found: dict[str, Any] = {}
     for row in table.to_dict("records"):
@@ -115,7 +115,7 @@ def _parts(table: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
-def _decides(facts: pd.DataFrame) -> dict[str, Any]:
+def what_decides(facts: pd.DataFrame) -> dict[str, Any]:
     """Slopes of the log-odds that a fact is known."""
     shares = facts.groupby("predicate")["known"].transform("mean")
     some = facts[(shares > 0) & (shares < 1)].assign(

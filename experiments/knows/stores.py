@@ -102,16 +102,16 @@ def facts_of(store: str, n_subjects: int, seed: int) -> Database:
 
 
 @cache
-def whole(store: str) -> list[Triple]:
-    """All facts of a store."""
-    return list(_countries() if store == "countries" else _elements())
+def whole(store: str, least_population: int = LEAST_POPULATION) -> list[Triple]:
+    """All facts of a store, those of countries from a population on."""
+    return list(_countries(least_population) if store == "countries" else _elements())
 
 
-def _countries() -> Iterator[Triple]:
+def _countries(least_population: int) -> Iterator[Triple]:
     names = {code: of["name"].strip() for code, of in columns().items()}
     languages = _languages()
     for code, of in columns().items():
-        if int(of["population"]) < LEAST_POPULATION:
+        if int(of["population"]) < least_population:
             continue
         cells = {
             "capital": of.get("capital"),

@@ -36,7 +36,7 @@ REFERENCES = re.compile(
         (?:19|20)\d\d\b(?!\.\d)
     | \(?\b\d{4}\.\d{5}\b\)?                           # arXiv
     | \bP[1-4]\b                                       # the conditions of Bhardwaj et al.
-    | \bH[1-9]\b                                       # a hypothesis
+    | \b[EH][1-9]\b                                    # a hypothesis
     | \bof\s95\s%(?=[.,\s])                            # the level of intervals
     | \+\s1\b                                         # min(|K|, |Q|) + 1
     | \b0/1\b | \b(?:b?float(?:8|16|32|64)|int8)\b | \bFigure\s3,\sfactors

@@ -14,13 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capacity.transformer.activations.following.by_tensor import ByTensor
+from capacity.transformer.activations.following.modules import MOST_KEPT
 from capacity.transformer.activations.records.products import random_vector
 from capacity.transformer.effective.column_space import scale_of
 from capacity.transformer.identifiability.singular_values import lower_gram
-
-# larger ones would take more memory than is worth it: 8 MB for a layer
-_MOST_KEPT = 2**20
-
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
@@ -57,7 +54,7 @@ def output_gram(W_O: Float[Tensor, "heads d_head_vo d_model"]) -> Float[Tensor, 
         return known.gram
     gram = lower_gram(scaled(W_O).flatten(0, 1))
     gram = gram.tril_().add_(gram.tril(-1).mT)
-    if gram.numel() <= _MOST_KEPT:
+    if gram.numel() <= MOST_KEPT:
         _kept[held] = _Kept(W_O.shape, product, gram)
     return gram
 

@@ -236,7 +236,9 @@ class GateFollower(TorchFunctionMode):
         held = [x for x in _tensors(read) if x in self._gates]
         result = func(*args, **kwargs)
         if held:
-            made = self._made(func, args, kwargs, held, result)
+            # for another mode these would be functions of the model
+            with torch._C.DisableTorchFunction():
+                made = self._made(func, args, kwargs, held, result)
             for x in _tensors(result):
                 self._gates[x] = made
         return result

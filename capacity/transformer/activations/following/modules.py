@@ -41,11 +41,19 @@ def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
     return quiet
 
 
+# numbers in a copy of weights that is kept although no cache holds it: 4 MB in float32
+MOST_KEPT = 2**20
+
+
 @dataclass(eq=False)
 class _Copy:
-    """A copy of a module's weights, as long as a cache holds it, and its product with a vector."""
+    """A copy of a module's weights, and its product with a vector.
+
+    A large one is known as long as a cache holds it, a small one as long as the module is there.
+    """
 
     weights: TensorWeakRef
+    kept: Tensor | None
     vector: Tensor | None = None
     product: Tensor | None = None
 
@@ -120,14 +128,14 @@ def weight_of(module: Any) -> Tensor:
     """Copy of a linear module's weights, for ``x @ W``: shape (d_in, d_out).
 
     Copies are shared as long as the weights stay as they are, so that those of a model aren't held
-    once for each text.
+    once for each text, and small ones aren't made for each.
     """
     weight = module.weight.detach()
     known = _copies.get(module)
     copy = None if known is None else known.weights()
     if copy is None or not _same(copy, weight):
         copy = weight.clone()
-        _copies[module] = _Copy(TensorWeakRef(copy))
+        _copies[module] = _Copy(TensorWeakRef(copy), copy if copy.numel() <= MOST_KEPT else None)
     return copy.T if isinstance(module, nn.Linear) else copy
 
 

@@ -126,11 +126,12 @@ class Recorder:
             )
             for norm in _norms_of_attention(self._stack):
                 hooks.append(norm.register_forward_pre_hook(self._normed))
+            hear = _ignored if self._own else self._attend
+            context.enter_context(heard_attention(self._model, hear))
+            # modes, which see what is done in them here, too
             if follow:
                 context.enter_context(self.stream.following())
             context.enter_context(self._gates.ready())
-            hear = _ignored if self._own else self._attend
-            context.enter_context(heard_attention(self._model, hear))
             if self._own:
                 own = OwnAttention(self._stack, self.stream.is_running, self._attend)
                 context.enter_context(own.recording())

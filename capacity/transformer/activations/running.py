@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -199,7 +199,7 @@ class Run:
             )
         _, causal, seen = self._kind_of(heads)
         layer = heads.layer()
-        layer = layer if seen is None else replace(layer, seen=seen)
+        layer = layer if seen is None else layer.changed(seen=seen)
         rows = rows_of(layer)
         layer = layer.without_padding(self._mask, self._of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
@@ -220,7 +220,7 @@ class Run:
         soft = are_softmax([one.rows for one in recorded], self._mask)
         check_heads(recorded, self._mask, self.plan.check)
         for (index, one), is_soft in zip(waiting, soft, strict=True):
-            layer = one.layer if is_soft else replace(one.layer, soft=False)
+            layer = one.layer if is_soft else one.layer.changed(soft=False)
             if self.plan.heads is not None:
                 require_within("heads", self.plan.heads, layer.v.shape[1])
                 layer = layer.of_heads(self.plan.heads)

@@ -19,6 +19,7 @@ from capacity.transformer.activations.records.products import random_vector
 from capacity.transformer.effective.column_space import scale_of
 from capacity.transformer.identifiability.singular_values import lower_gram
 
+
 @dataclass(frozen=True, eq=False)
 class _Kept:
     """A Gram matrix, and what shows whether it is that of some weights."""

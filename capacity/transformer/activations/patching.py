@@ -131,7 +131,7 @@ def chosen_heads(heads: Iterable[tuple[int, int]]) -> dict[int, dict[int, Instea
 def _written_over(
     written: _Written, model: nn.Module, over: Any, part: Part | None, *, as_mean: bool
 ) -> Edits:
-    """What heads write over sentences, or its mean, in place of their own."""
+    """Compute what heads write over sentences, or its mean, in place of their own."""
     captured = capture(model, over, part=part, layers=sorted(written))
     padding, n_tokens = ~captured.mask[:, None, :, None], captured.mask.sum()
     gated: _Written = {}

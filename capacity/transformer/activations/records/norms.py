@@ -91,7 +91,7 @@ class NormCall:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What calls have in common whose steps are made together."""
+        """Return what calls have in common whose steps are made together."""
         none = self.weight is None, self.bias is None, self.mean is None
         found = self.found
         return (*none, self.eps, self.more, found.shape, found.dtype, found.device,

@@ -251,14 +251,13 @@ class GateFollower(TorchFunctionMode):
         return gate if before is None else before * gate
 
 
-def _tensors(held: Any) -> Iterator[Tensor]:
+def _tensors(held: Any) -> list[Tensor]:
     if isinstance(held, Tensor):
-        yield held
-    elif isinstance(held, dict):
-        yield from _tensors([*held.values()])
-    elif isinstance(held, list | tuple):
-        for one in held:
-            yield from _tensors(one)
+        return [held]
+    several = held.values() if isinstance(held, dict) else held
+    if not isinstance(held, dict | list | tuple):
+        return []
+    return [x for one in several for x in _tensors(one)]
 
 
 # functions that read the shape or the type of their second argument alone

@@ -4,18 +4,27 @@
 
 Ratios to the forward pass's median CPU seconds on one thread, for the shape of SmolLM2-135M: 30
 layers of 9 heads in 3 groups. "eager" is the same model with the attention that `capture` records,
-in place of torch's fused one; "table" is `identifiability_table` with its capture.
+in place of torch's fused one; "table" is `identifiability_table` with its capture, "table_alone"
+without it, and "first_table" is that of weights that it hasn't met, without the capture, too.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from record import medians, write
 from shapes import smollm2, tokens
 
-from capacity.transformer import capture, identifiability_table
+from capacity.transformer import ActivationCache, capture, identifiability_table
 
-LENGTHS, REPEATS = (64, 128, 256), 9
+LENGTHS, REPEATS = (64, 128, 256), 7
+
+
+def renewed(captured: ActivationCache) -> ActivationCache:
+    """The same with other copies of output weights, of which nothing is known."""
+    layers = tuple(replace(layer, W_O=layer.W_O.clone()) for layer in captured.layers)
+    return replace(captured, layers=layers)
 
 
 def main() -> None:
@@ -28,13 +37,16 @@ def main() -> None:
         ids = tokens(n)
         with torch.no_grad():
             # a model is compared with itself at its first capture of a length
-            identifiability_table(capture(model, ids))
+            captured = capture(model, ids)
+            identifiability_table(captured)
             seconds = medians(
                 {
                     "forward": lambda ids=ids: model(ids),
                     "eager": lambda ids=ids: eager(ids),
                     "capture": lambda ids=ids: capture(model, ids),
                     "table": lambda ids=ids: identifiability_table(capture(model, ids)),
+                    "table_alone": lambda c=captured: identifiability_table(c),
+                    "first_table": lambda c=captured: identifiability_table(renewed(c)),
                 },
                 repeats=REPEATS,
             )

@@ -84,13 +84,16 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
     """
     import pandas as pd
 
+    is_padded = not captured.key_mask.all()
     order = (~captured.key_mask).byte().argsort(dim=1, stable=True)
     n_tokens = torch.tensor(captured.n_tokens)
     tables: list[dict[str, Tensor]] = []
     excesses: list[int | None] = []
     thresholds: list[Tensor] = []
     for index, layer in enumerate(captured.layers):
-        v = torch.take_along_dim(layer.v, order[:, None, :, None], dim=2)
+        v = layer.v
+        if is_padded:
+            v = torch.take_along_dim(v, order[:, None, :, None], dim=2)
         batch, n_heads = v.shape[:2]
         columns_of_sink = 0 if layer.sink is None else 1
         if columns_of_sink:
@@ -99,7 +102,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         m = n_tokens + columns_of_sink
         n = m[:, None].expand(batch, n_heads)
         checked = checked_values(v, layer.W_O, m)
-        ranks = ranks_of_checked(*checked)
+        ranks = ranks_of_checked(checked)
         joint = ranks.joint
         if layer.gate is not None:
             joint = _joint_of_last(layer.gate, layer.W_O, v, m, captured.mask)
@@ -110,7 +113,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         if layer.seen is not None:
             unique = _unique_within(layer, captured.mask, layer.seen)
         elif captured.causal and not (ranks.simplex == n).all():
-            unique = unique_rows_of_checked(*checked[:3]) - columns_of_sink
+            unique = unique_rows_of_checked(checked) - columns_of_sink
         if not captured.causal and layer.soft and layer.seen is None and captured.keys is None:
             sizes = zip(n.flatten().tolist(), ranks.simplex.flatten().tolist(), strict=True)
             excess = [p4_excess(m, d_head_qk, rank) for m, rank in sizes]

@@ -1,5 +1,6 @@
 """What is captured is what the model computed, in every family; bad input is named."""
 
+import gc
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -456,9 +457,15 @@ def test_copies_are_compared_wherever_weights_lie(place: str) -> None:
     assert not torch.equal(first, lies.T)
 
 
-def test_weights_that_no_cache_holds_are_not_kept(build: Build) -> None:
-    model = build("Bert", torch.float32)
-    weight = weight_of(model.bert.encoder.layer[0].attention.output.dense)
-    held = TensorWeakRef(weight)
+@pytest.mark.parametrize(("size", "kept"), [(4, True), (1025, False)])
+def test_large_weights_are_kept_by_caches_alone_and_small_ones_by_their_module(
+    size: int, kept: bool
+) -> None:
+    linear = nn.Linear(size, size)
+    weight = weight_of(linear)
+    held = TensorWeakRef(weight._base)
     del weight
+    assert (held() is not None) == kept
+    del linear
+    gc.collect()
     assert held() is None

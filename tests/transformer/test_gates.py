@@ -166,13 +166,76 @@ def test_gates_of_chosen_heads_are_theirs() -> None:
     assert torch.equal(chosen, gate[:, [1, 3]])
 
 
-def test_a_mean_that_a_gate_would_change_is_refused() -> None:
-    model = build("AFMoE", F32)
+def last_of(model: Any, inputs: Any) -> Tensor:
+    with torch.no_grad():
+        return model(**inputs).last_hidden_state
+
+
+PADDED = {"input_ids": TOKENS.view(2, 10).clone(), "attention_mask": torch.ones(2, 10).long()}
+PADDED["attention_mask"][1, 6:] = 0
+
+
+@gated
+def test_gated_heads_write_the_mean_of_what_their_gates_leave(name: str) -> None:
+    model = build(name, F64)
+    number = capture(model, TOKENS).layer_numbers[-1]
+    project: Any = model.layers[number].self_attn.o_proj
+    _, read, _ = read_by(model.layers[number].self_attn, lambda: model(**PADDED))
+    mean = read[PADDED["attention_mask"].bool()].mean(0)
+    before = last_of(model, {"input_ids": TOKENS})
+    # W_O without the columns of heads 1 and 2, and with a bias that writes their mean
+    weight, bias = project.weight.data.clone(), project.bias
+    constant = mean[8:24] @ weight[:, 8:24].T
+    project.weight.data[:, 8:24] = 0
+    project.bias = nn.Parameter(constant if bias is None else bias + constant)
+    expected = last_of(model, {"input_ids": TOKENS})
+    project.weight.data, project.bias = weight, bias
+    with ablated(model, [(number, 1), (number, 2)], mean_over=PADDED):
+        found = last_of(model, {"input_ids": TOKENS})
+    # functions in float32 round so in any type
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(found, before, atol=1e-3)
+    assert torch.equal(last_of(model, {"input_ids": TOKENS}), before)
+    # a mean is that of the model as it is
     with (
-        pytest.raises(InvalidArgumentError, match=r"no gate.*layer 1 have one"),
-        ablated(model, [(1, 0)], mean_over=TOKENS),
+        ablated(model, [(number, 1)], mean_over=PADDED),
+        pytest.raises(InvalidArgumentError, match="Leave its context first"),
+        ablated(model, [(number, 2)], mean_over=PADDED),
     ):
         pass
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+@gated
+def test_gated_heads_write_what_they_write_elsewhere_with_the_gates_of_there(name: str) -> None:
+    model, other = build(name, F64), TOKENS.flip(1)
+    number = capture(model, TOKENS).layer_numbers[0]
+    attention: Any = model.layers[number].self_attn
+    _, elsewhere, _ = read_by(attention, lambda: model(other))
+    _, read, _ = read_by(attention, lambda: model(TOKENS))
+    read[..., 8:16] = elsewhere[..., 8:16]
+    hook = attention.o_proj.register_forward_pre_hook(lambda *_: (read,))
+    expected = last_of(model, {"input_ids": TOKENS})
+    hook.remove()
+    with ablated(model, [(number, 1)], resample_from=other):
+        torch.testing.assert_close(last_of(model, {"input_ids": TOKENS}), expected)
+        with pytest.raises(InvalidArgumentError, match="as many sentences and tokens"):
+            model(TOKENS[:, :3])
+
+
+def test_gated_and_other_heads_are_ablated_together() -> None:
+    model: Any = build("AFMoE", F64)
+    attention = model.layers[1].self_attn
+    _, read, _ = read_by(attention, lambda: model(TOKENS))
+    with ablated(model, [(0, 2)]):
+        _, rest, _ = read_by(attention, lambda: model(TOKENS))
+    rest[..., :8] = read[..., :8].mean((0, 1))
+    hook = attention.o_proj.register_forward_pre_hook(lambda *_: (rest,))
+    with ablated(model, [(0, 2)]):
+        expected = last_of(model, {"input_ids": TOKENS})
+    hook.remove()
+    with ablated(model, [(1, 0)], mean_over=TOKENS), ablated(model, [(0, 2)]):
+        torch.testing.assert_close(last_of(model, {"input_ids": TOKENS}), expected)
 
 
 def test_a_fixed_factor_is_a_gate_and_a_function_of_the_outputs_is_none() -> None:

@@ -115,6 +115,42 @@ def test_ranks_do_not_depend_on_the_size_of_values(
     assert torch.equal(unique_rows(v, W_O), unique_rows(size * v, W_O))
 
 
+@pytest.mark.parametrize("n_tokens", [7, 11, 12, 13, 30])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_joint_ranks_by_the_gram_matrix_of_weights_are_those_of_a_plain_svd(
+    n_tokens: int, repeated: bool
+) -> None:
+    v, W_O = normal(2, 3, n_tokens, 12, seed=0), normal(3, 12, 36, seed=1)
+    if repeated:
+        # two tokens are equal, one head writes nothing, and rows of another head repeat
+        v[:, :, 1], v[:, 0], W_O[2, :6] = v[:, :, 0], 0.0, W_O[2, 6:]
+    v, W_O = v.float(), W_O.float()
+    T = v.double() @ W_O.double()
+    least = 36 * torch.finfo(torch.float32).eps * torch.linalg.matrix_norm(T, 2).amax(1)
+    centred = (T - T.mean(-2, keepdim=True)).flatten(1, 2)
+    expected = (torch.linalg.svdvals(centred) > least[:, None]).sum(-1) + 3
+    assert torch.equal(value_ranks(v, W_O).joint, expected)
+
+
+def test_weights_that_were_written_over_are_seen() -> None:
+    v, W_O = normal(1, 2, 9, 4, seed=0).float(), normal(2, 4, 8, seed=1).float()
+    # all 8 dimensions, and the sums of 2 heads
+    assert value_ranks(v, W_O).joint.tolist() == [10]
+    # through .data, which counts as no write
+    W_O.data[1] = W_O[0]
+    assert value_ranks(v, W_O).joint.tolist() == [6]
+
+
+@both
+def test_a_layer_that_writes_nothing_has_the_constraints_on_sums_alone(dtype: torch.dtype) -> None:
+    for n_heads, n in ((1, 4), (3, 2), (2, 9)):
+        ranks = value_ranks(
+            torch.zeros(1, n_heads, n, 4).to(dtype), torch.ones(n_heads, 4, 8).to(dtype)
+        )
+        assert ranks.values.tolist() == [[0] * n_heads]
+        assert ranks.joint.tolist() == [n_heads]
+
+
 @pytest.mark.slow
 @both
 @pytest.mark.parametrize("causal", [False, True])

@@ -1,7 +1,8 @@
 """Runs of a model in which some activations are replaced, while a context lasts.
 
 What heads write is replaced in the function that ``transformers`` hands queries, keys and values
-to; the residual stream, where it enters a layer. Layers are numbered as `capture` numbers them.
+to, or, where a gate multiplies it, where W_O reads it; the residual stream, where it enters a
+layer. Layers are numbered as `capture` numbers them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.following.attention_calls import edited_heads, is_edited
+from capacity.transformer.activations.following.head_outputs import GateFollower
 from capacity.transformer.activations.following.modules import (
     LayerCount,
     counted_layers,
     given_tensor,
+    is_linear,
     layers_of,
     require_attending,
 )
@@ -42,15 +45,31 @@ class Edits:
         By layer, the residual stream that enters it: (batch, n, d_model).
     positions : sequence of int or None
         Tokens of each sentence, with its padding, at which they are replaced; None: all.
+    gated : mapping of int to mapping of int to tensor
+        By layer and head, what W_O reads in place of the head's outputs times a gate, in the shapes
+        of `heads`.
     """
 
     heads: Mapping[int, Mapping[int, Instead]]
     streams: Mapping[int, Tensor] = field(default_factory=dict)
     positions: Sequence[int] | None = None
+    gated: Mapping[int, Mapping[int, Instead]] = field(default_factory=dict)
+
+    @property
+    def layers(self) -> list[int]:
+        """Layers with heads that are replaced."""
+        return sorted({*self.heads, *self.gated})
 
     def of_heads(self, z: Tensor, layer: int) -> Tensor:
         """Return outputs of heads, shape (batch, n, n_heads, d_head), with what replaces some."""
-        replaced = self.heads.get(layer, {})
+        return self._of_heads(z, layer, self.heads.get(layer, {}))
+
+    def of_gated(self, read: Tensor, layer: int, z: Tensor) -> Tensor:
+        """Return what W_O reads, outputs of heads `z` times a gate, with what replaces some."""
+        by_heads = read.reshape(z.shape)
+        return self._of_heads(by_heads, layer, self.gated.get(layer, {})).view(read.shape)
+
+    def _of_heads(self, z: Tensor, layer: int, replaced: Mapping[int, Instead]) -> Tensor:
         if replaced:
             z = z.clone()
         for head, instead in replaced.items():
@@ -102,20 +121,40 @@ def edited(model: nn.Module, edits: Edits, part: Part | None) -> Iterator[nn.Mod
     Raises
     ------
     InvalidArgumentError
-        If a run hasn't met a layer or a head.
+        If a run hasn't met a layer or a head, or has met no gate where there should be one.
     """
     running: Any = getattr(model, "_orig_mod", model)
     _, stack = body_of(running, part)
     inside, counts = set(stack.modules()), dict[int, LayerCount]()
     entered: list[int] = []
+    gates = GateFollower(throughout=True)
+    # layers whose outputs of heads haven't been read yet, with these
+    unread: dict[int, Tensor] = {}
 
     def begin(*_: Any) -> None:
         counts[get_ident()] = LayerCount()
         if is_edited(edit):
             entered.clear()
+            unread.clear()
 
     def edit(module: nn.Module, z: Tensor) -> Tensor:
-        return edits.of_heads(z, counts[get_ident()].attend()) if module in inside else z
+        if module not in inside:
+            return z
+        number = counts[get_ident()].attend()
+        z = edits.of_heads(z, number)
+        if number in edits.gated:
+            unread[number] = z
+            gates.follow(z)
+        return z
+
+    def read(_: nn.Module, args: Any) -> Any:
+        if not unread or not args or not is_edited(edit) or gates.gate_of(args[0]) is None:
+            return None
+        gates.leave()
+        number, z = unread.popitem()
+        # a recorder that follows z must not take the result for z times a gate
+        with torch._C.DisableTorchFunction():
+            return edits.of_gated(args[0], number, z), *args[1:]
 
     def enter(_: nn.Module, args: Any, *rest: Any) -> Any:
         if not is_edited(edit) or not rest:
@@ -134,6 +173,11 @@ def edited(model: nn.Module, edits: Edits, part: Part | None) -> Iterator[nn.Mod
         if is_edited(edit):
             attending, name = counts[get_ident()].attending, type(running).__name__
             _require_seen(edits, attending, entered, name)
+            if unread:
+                raise InvalidArgumentError(
+                    "Outputs of heads must be read by a linear module, W_O, times a gate; those of "
+                    f"layer {min(unread)} of {name} aren't, unlike where they were captured."
+                )
 
     with ExitStack() as context:
         context.callback(stack.register_forward_pre_hook(begin).remove)
@@ -141,6 +185,10 @@ def edited(model: nn.Module, edits: Edits, part: Part | None) -> Iterator[nn.Mod
         for layer in layers_of(stack) if edits.streams else ():
             context.callback(layer.register_forward_pre_hook(enter, with_kwargs=True).remove)
         context.callback(stack.register_forward_hook(end).remove)
+        for linear in filter(is_linear, inside) if edits.gated else ():
+            context.callback(linear.register_forward_pre_hook(read).remove)
+        if edits.gated:
+            context.enter_context(gates.ready())
         # compiled code wouldn't ask
         context.enter_context(torch.compiler.set_stance("force_eager"))
         context.enter_context(edited_heads(running, edit))
@@ -163,12 +211,12 @@ def require_head(layer: int, head: int, n_heads: int) -> None:
 
 def _require_seen(edits: Edits, attending: list[int], entered: list[int], name: str) -> None:
     """Refuse a run in which a layer wasn't met: it would be that of the whole model."""
-    if edits.heads and not attending:
+    if edits.layers and not attending:
         raise InvalidArgumentError(
             "A model's attention must go through the AttentionInterface of transformers; none of "
             f"{name} does, so that its heads can't be reached here."
         )
-    require_attending(f"Layers of {name}", sorted(edits.heads), attending)
+    require_attending(f"Layers of {name}", edits.layers, attending)
     missed = sorted(set(edits.streams) - set(entered))
     if missed:
         raise InvalidArgumentError(

@@ -52,10 +52,11 @@ def ablated(
         Layer and head, counted from 0, of each head to ablate.
     mean_over : mapping, or integer tensor of shape (batch, n), optional
         Sentences, as `capture` has them. The heads then write the mean of what they write at all
-        tokens of these, in place of nothing.
+        tokens of these, in place of nothing. Of heads with a gate it is the mean of ``gate * z``,
+        which W_O reads in place of that of the run.
     resample_from : mapping, or integer tensor of shape (batch, n), optional
         Other sentences, as many and as long as those that the model is to read. The heads then
-        write at each token what they write at the same place of these.
+        write at each token what they write at the same place of these, with the gate of these.
     part : {"encoder"}, optional
         Which attention of an encoder-decoder is meant; that of decoders isn't ablated.
 
@@ -69,7 +70,7 @@ def ablated(
     InvalidArgumentError
         If there is no such layer or head, which is known of layers once the model has run; if no
         attention of the model goes through the interface, or it is that of a decoder which reads an
-        encoder; if heads with a gate are to write anything but nothing.
+        encoder.
 
     Examples
     --------
@@ -100,9 +101,10 @@ def ablated(
             "`resample_from`. Pass one of them."
         )
     over = resample_from if mean_over is None else mean_over
+    edits = Edits(written)
     if over is not None:
-        _set_written(written, running, over, part, as_mean=mean_over is not None)
-    with edited(model, Edits(written), part):
+        edits = _written_over(written, running, over, part, as_mean=mean_over is not None)
+    with edited(model, edits, part):
         yield model
 
 
@@ -126,23 +128,23 @@ def chosen_heads(heads: Iterable[tuple[int, int]]) -> dict[int, dict[int, Instea
     return written
 
 
-def _set_written(
+def _written_over(
     written: _Written, model: nn.Module, over: Any, part: Part | None, *, as_mean: bool
-) -> None:
+) -> Edits:
+    """Compute what heads write over sentences, or its mean, in place of their own."""
     captured = capture(model, over, part=part, layers=sorted(written))
-    n_tokens = captured.mask.sum()
+    padding, n_tokens = ~captured.mask[:, None, :, None], captured.mask.sum()
+    gated: _Written = {}
     for number, layer in zip(sorted(written), captured.layers, strict=True):
-        if layer.gate is not None:
-            raise InvalidArgumentError(
-                "Heads that write a mean, or what they write elsewhere, must have no gate, as it "
-                f"differs from token to token; those of layer {number} have one. Omit `mean_over` "
-                "and `resample_from`, so that they write nothing."
-            )
+        # a gate may be any number at padding
+        wrote = layer.gated.masked_fill(padding, 0.0)
         for head in written[number]:
-            require_head(number, head, layer.z.shape[1])
-            z = layer.z[:, head]
-            # z is 0 at padding
+            require_head(number, head, wrote.shape[1])
+            z = wrote[:, head]
             written[number][head] = z.sum((0, 1)) / n_tokens if as_mean else z
+        if layer.gate is not None:
+            gated[number] = written.pop(number)
+    return Edits(written, gated=gated)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -74,7 +74,7 @@ class Run:
         self._require_affordable(self._stack.config)
         self._recorder = self._recorder_of(own=False)
         self._of_keys: Tensor | None = None
-        self._mask = torch.empty(0)
+        self._mask, self._is_padded = torch.empty(0), False
         # of each mask of the model, which layers share: it, whether it is causal, and a window
         self._masks: dict[int, tuple[Tensor | None, bool, Tensor | None]] = {}
 
@@ -199,9 +199,10 @@ class Run:
             )
         _, causal, seen = self._kind_of(heads)
         layer = heads.layer()
-        layer = layer if seen is None else replace(layer, seen=seen)
+        layer = layer if seen is None else layer.changed(seen=seen)
         rows = rows_of(layer)
-        layer = layer.without_padding(self._mask, self._of_keys)
+        if self._is_padded:
+            layer = layer.without_padding(self._mask, self._of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
         product = product_of(heads.output.module, W_O, r)
         recorded = heads_of(layer, self._mask, where, causal=causal, rows=rows)
@@ -220,7 +221,7 @@ class Run:
         soft = are_softmax([one.rows for one in recorded], self._mask)
         check_heads(recorded, self._mask, self.plan.check)
         for (index, one), is_soft in zip(waiting, soft, strict=True):
-            layer = one.layer if is_soft else replace(one.layer, soft=False)
+            layer = one.layer if is_soft else one.layer.changed(soft=False)
             if self.plan.heads is not None:
                 require_within("heads", self.plan.heads, layer.v.shape[1])
                 layer = layer.of_heads(self.plan.heads)
@@ -235,6 +236,8 @@ class Run:
         if self.plan.part == "cross":
             of_keys = mask_of(self._given, "attention_mask", (batch, n_keys), self._body)
             self._of_keys = of_keys.to(self._mask.device)
+        masks = [self._mask] if self._of_keys is None else [self._mask, self._of_keys]
+        self._is_padded = not all(mask.all() for mask in masks)
 
     def _kind_of(self, heads: Heads) -> tuple[Tensor | None, bool, Tensor | None]:
         """Mask of the model, whether it is causal, and what it allows if that isn't everything."""

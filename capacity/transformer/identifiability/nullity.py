@@ -28,9 +28,9 @@ R[:, 1:] R_O^T, where W_O^T = Q_O R_O.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
 
 import torch
 from jaxtyping import Float, Int
@@ -39,9 +39,15 @@ from torch import Tensor
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.effective.column_space import scale_of
-
-if TYPE_CHECKING:
-    pass
+from capacity.transformer.identifiability.output_gram import output_gram, scaled
+from capacity.transformer.identifiability.singular_values import (
+    has_digits,
+    lower_gram,
+    n_above,
+    rounding_of,
+    rows_above,
+    singular_values,
+)
 
 
 @briefly_shown
@@ -103,32 +109,57 @@ def value_ranks(
     >>> ranks.values.tolist(), ranks.simplex.tolist(), ranks.joint.tolist()
     ([[3, 3]], [[4, 4]], [8])
     """
-    v, W_O, n, threshold = checked_values(v, W_O, n_tokens)
-    return ranks_of_checked(v, W_O, n, threshold)
+    return ranks_of_checked(checked_values(v, W_O, n_tokens))
 
 
-def ranks_of_checked(v: Tensor, W_O: Tensor, n: Tensor, threshold: Tensor) -> ValueRanks:
-    """Compute what `value_ranks` returns, of the tensors that `checked_values` returns."""
-    triangles = _triangles(v, n[:, None])
+def ranks_of_checked(checked: CheckedValues) -> ValueRanks:
+    """Compute what `value_ranks` returns."""
+    triangles = _triangles(checked.v, checked.n[:, None])
     n_heads, m = triangles.shape[1:3]
-    if _is_gram_enough(n_heads, m, W_O.shape[-1], float(threshold.min())):
-        return _ranks_by_gram(triangles[..., 1:] @ W_O, threshold)
-    heads = _Heads.of(triangles[..., 1:] @ _compact(W_O, v.dtype), threshold[:, None])
-    stacked = (triangles[..., 1:, 1:] @ W_O).flatten(1, 2)
+    threshold = checked.threshold
+    if checked.gram is None and _is_gram_enough(checked, m):
+        return _ranks_by_gram(triangles[..., 1:] @ checked.wide, threshold)
+    heads = _Heads.of(triangles[..., 1:] @ checked.compact, threshold[:, None])
     tolerance = heads.tolerance.amax(dim=1).tolist()
-    joint = [_rank(rows, t) for rows, t in zip(stacked, tolerance, strict=True)]
+    below = triangles[..., 1:, 1:]
+    joint = [_joint_rank(rows, checked, t) for rows, t in zip(below, tolerance, strict=True)]
     # the H constraints a^h 1 = 0 are orthogonal to the stacked P T^h, and add H to the rank
-    return ValueRanks(heads.values, heads.simplex, torch.tensor(joint) + len(W_O), threshold)
+    return ValueRanks(heads.values, heads.simplex, torch.tensor(joint) + n_heads, threshold)
 
 
-def _is_gram_enough(n_heads: int, m: int, d_model: int, least: float) -> bool:
+def _is_gram_enough(checked: CheckedValues, m: int) -> bool:
     """Return whether rows are few, and rounding of their Gram matrix is below squared thresholds.
 
     The squared tolerance is least^2 times the largest eigenvalue of a block; the trace of all
     blocks is at most n_heads m times that.
     """
-    rounding = 4 * d_model * m * torch.finfo(torch.float64).eps
-    return n_heads * m <= d_model and least**2 > rounding * max(100, n_heads)
+    n_heads, _, d_model = checked.W_O.shape
+    rounding = rounding_of(d_model * m) * max(100, n_heads)
+    return n_heads * m <= d_model and float(checked.threshold.min()) ** 2 > rounding
+
+
+def _joint_rank(
+    below: Float[Tensor, "heads rows d_head_vo"], checked: CheckedValues, tolerance: float
+) -> int:
+    """Rank of all P T^h below one another."""
+    gram = checked.gram
+    if gram is not None:
+        size = float(below.square().sum((-2, -1)).max()) * float(gram.trace())
+        if tolerance**2 > rounding_of(checked.W_O.shape[-1]) * size:
+            return int(rows_above(_congruent(below, gram), tolerance))
+    return n_above((below @ checked.wide).flatten(0, 1), tolerance)
+
+
+def _congruent(blocks: Float[Tensor, "heads rows d_head_vo"], gram: Tensor) -> Float[Tensor, "m m"]:
+    """B G B^T for a matrix B with blocks on its diagonal; what is below the diagonal is this."""
+    n_heads, n_rows, d = blocks.shape
+    half = (blocks @ gram.view(n_heads, d, -1)).flatten(0, 1)
+    product = half.new_empty(len(half), len(half))
+    for head, block in enumerate(blocks):
+        at = head * n_rows
+        torch.mm(half[at:, head * d : (head + 1) * d], block.mT,
+                 out=product[at:, at : at + n_rows])  # fmt: skip
+    return product
 
 
 def _ranks_by_gram(rows: Float[Tensor, "batch heads m d_model"], threshold: Tensor) -> ValueRanks:
@@ -136,14 +167,14 @@ def _ranks_by_gram(rows: Float[Tensor, "batch heads m d_model"], threshold: Tens
     n_heads, m = rows.shape[1:3]
     values, simplex, joint = [], [], []
     for stacked, share in zip(rows.flatten(1, 2), threshold, strict=True):
-        gram = _lower_gram(stacked)
+        gram = lower_gram(stacked)
         by_heads = gram.view(n_heads, m, n_heads, m)
         heads = _Heads.of_gram(by_heads.diagonal(dim1=0, dim2=2).permute(2, 0, 1), share)
         values.append(heads.values)
         simplex.append(heads.simplex)
         # the H constraints a^h 1 = 0 are orthogonal to the others
         rest = by_heads[:, 1:, :, 1:].reshape([n_heads * (m - 1)] * 2)
-        joint.append(_rank_of_gram(rest, float(heads.tolerance.max())) + n_heads)
+        joint.append(int(rows_above(rest, float(heads.tolerance.max()))) + n_heads)
     return ValueRanks(torch.stack(values), torch.stack(simplex), torch.tensor(joint), threshold)
 
 
@@ -182,22 +213,30 @@ def unique_rows(
     >>> unique_rows(v, torch.eye(3)[None])
     tensor([[4]])
     """
-    return unique_rows_of_checked(*checked_values(v, W_O, n_tokens)[:3])
+    return unique_rows_of_checked(checked_values(v, W_O, n_tokens))
 
 
-def unique_rows_of_checked(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:
-    """Count what `unique_rows` counts, of tensors that `checked_values` returns."""
-    compact = _compact(W_O, v.dtype)
-    first = v[..., : v.shape[-1] + 1, :]
+def unique_rows_of_checked(checked: CheckedValues) -> Tensor:
+    """Count what `unique_rows` counts.
+
+    Differences of each row of T from the mean of those before it, in units of their size, are rows
+    with the Gram matrix of P T of the first rows of T as its leading part, for each number of them.
+    """
+    v = checked.v
+    T = v[..., : v.shape[-1] + 1, :].double() @ checked.compact
+    differences = _differences(T.shape[-2]) @ T
     # the first row of [T, 1] alone is independent, as it isn't 0
     low = torch.ones(v.shape[:2], dtype=torch.int64)
-    high = n.clamp(max=first.shape[2])[:, None].repeat(1, v.shape[1])
+    high = checked.n.clamp(max=T.shape[-2])[:, None].repeat(1, v.shape[1])
+    if has_digits(T, checked.threshold):
+        return _rows_by_gram(checked, T, differences @ differences.mT, low, high)
     # most often all rows that may be are independent, or all but a few
     middle, step = high.clone(), 1
     while (is_open := low < high).any():
-        of_head, at = is_open.nonzero()[:, 1], middle[is_open]
-        rows = _triangles(first[is_open], at)[..., 1:] @ compact[of_head]
-        independent = _Heads.of(rows, _threshold(v, W_O, at)).simplex == at
+        at = middle[is_open]
+        tolerance = checked.threshold_of(at) * torch.linalg.svdvals(_first(T[is_open], at))[:, 0]
+        s = torch.linalg.svdvals(_first(differences[is_open], at - 1))
+        independent = (s > tolerance[:, None]).sum(dim=-1) == at - 1
         low[is_open] = torch.where(independent, at, low[is_open])
         high[is_open] = torch.where(independent, high[is_open], at - 1)
         step *= 2
@@ -205,10 +244,117 @@ def unique_rows_of_checked(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:
     return low
 
 
+def _rows_by_gram(
+    checked: CheckedValues, T: Tensor, gram: Tensor, low: Tensor, high: Tensor
+) -> Tensor:
+    """Largest numbers of independent rows between two, by Gram matrices of their differences."""
+
+    def independent(at: Tensor) -> Tensor:
+        """First rows that are independent with the tolerance of `at` rows."""
+        first = _first(T[is_open], at)
+        s = singular_values(first.mT @ first)[:, 0]
+        shifted = gram[is_open]
+        shifted.diagonal(dim1=-2, dim2=-1).sub_((checked.threshold_of(at) * s)[:, None] ** 2)
+        # the first leading part that isn't positive definite, and 0 if all are
+        _, odd = torch.linalg.cholesky_ex(shifted)
+        return torch.where(odd > 0, odd, T.shape[-2])
+
+    while (is_open := low < high).any():
+        # tolerances increase with the number of rows: fewer rows are independent as well
+        most = high[is_open]
+        found = torch.minimum(independent(most), most)
+        low[is_open] = torch.maximum(low[is_open], found)
+        high[is_open] = torch.where(found < most, most - 1, most)
+        is_open = low < high
+        if is_open.any():
+            # and no more rows are than with the tolerance of fewer
+            least = low[is_open]
+            found = torch.maximum(independent(least + 1), least)
+            low[is_open] = torch.where(found > least, least + 1, least)
+            high[is_open] = torch.minimum(high[is_open], found)
+    return low
+
+
+@cache
+def _differences(n: int) -> Float[Tensor, "n-1 n"]:
+    """Helmert's matrix, whose rows are orthonormal and orthogonal to 1, the j-th 0 after j + 1."""
+    j = torch.arange(1, n, dtype=torch.float64)
+    sums = torch.ones(n - 1, n, dtype=torch.float64).tril()
+    sums[:, 1:] -= torch.diag(j)
+    return sums / (j * (j + 1)).sqrt()[:, None]
+
+
+def _first(rows: Float[Tensor, "... m d"], n: Tensor) -> Tensor:
+    """The first rows of each matrix; others are 0."""
+    return rows * (torch.arange(rows.shape[-2]) < n[..., None])[..., None]
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedValues:
+    """Values that output weights fit.
+
+    Attributes
+    ----------
+    v : (batch, n_heads, n, d_head_vo)
+        Values, divided by powers of two; 0 at padding.
+    W_O : (n_heads, d_head_vo, d_model)
+        Output weights.
+    n : (batch,) int64
+        Numbers of tokens.
+    threshold : (batch,) float64
+        Singular values up to this share of the largest count as 0.
+    """
+
+    v: Tensor
+    W_O: Tensor
+    n: Tensor
+    threshold: Tensor
+
+    def threshold_of(self, n: Tensor) -> Tensor:
+        """Threshold for numbers of tokens."""
+        return n.clamp(min=self.W_O.shape[-1]).double() * torch.finfo(self.v.dtype).eps
+
+    @cached_property
+    def wide(self) -> Tensor:
+        """Output weights in float64, divided by a power of two."""
+        return scaled(self.W_O)
+
+    @cached_property
+    def gram(self) -> Tensor | None:
+        """Gram matrix of all output weights, where those of many rows come from it; or None.
+
+        Of few rows their own takes fewer operations.
+        """
+        d, d_model = self.W_O.shape[1:]
+        is_wide = self.W_O.shape[:2].numel() <= d_model and self.v.dtype != torch.float64
+        return output_gram(self.W_O) if is_wide and 4 * self.v.shape[2] >= 3 * d else None
+
+    @cached_property
+    def compact(self) -> Float[Tensor, "heads d_head_vo rank"]:
+        """R_O^T, of which the Cholesky decomposition of a Gram matrix has enough digits."""
+        n_heads, d, d_model = self.W_O.shape
+        if self.v.dtype != torch.float64 and d <= d_model:
+            if self.gram is None:
+                gram = self.wide @ self.wide.mT
+            else:
+                by_heads = self.gram.view(n_heads, d, n_heads, d)
+                gram = by_heads.diagonal(dim1=0, dim2=2).permute(2, 0, 1)
+            R, info = torch.linalg.cholesky_ex(gram)
+            if not info.any():
+                return R
+        return torch.linalg.qr(self.wide.mT, mode="r").R.mT
+
+
 def checked_values(
     v: Tensor, W_O: Tensor, n_tokens: Tensor | Sequence[int] | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Check values and output matrices; return them in float64, numbers of tokens, thresholds."""
+) -> CheckedValues:
+    """Check values and output matrices.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the shapes don't fit, or the dtype is too coarse.
+    """
     if v.ndim != 4 or W_O.ndim != 3 or (v.shape[1], v.shape[3]) != tuple(W_O.shape[:2]):
         raise InvalidArgumentError(
             "`v` must have the shape (batch, n_heads, n, d_head_vo) and `W_O` the shape "
@@ -220,7 +366,7 @@ def checked_values(
             f"`n_tokens` must hold a number from 1 to {v.shape[2]} for each of {len(v)} sentences; "
             f"got {n.tolist()}."
         )
-    threshold = _threshold(v, W_O, n)
+    threshold = n.clamp(min=W_O.shape[-1]).double() * torch.finfo(v.dtype).eps
     if not (threshold < 1).all():
         raise InvalidArgumentError(
             "The threshold for ranks, max(n, d_model) eps, must be below 1; in "
@@ -228,13 +374,9 @@ def checked_values(
             "model in float32."
         )
     v, W_O = v.cpu(), W_O.cpu()
-    v = v.masked_fill((torch.arange(v.shape[2]) >= n[:, None])[:, None, :, None], 0.0)
-    wide = W_O.to(torch.float64, copy=True).div_(scale_of(W_O, (0, 1, 2)))
-    return v / scale_of(v, (1, 2, 3)), wide, n, threshold
-
-
-def _threshold(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:
-    return n.clamp(min=W_O.shape[-1]).double() * torch.finfo(v.dtype).eps
+    if (n < v.shape[2]).any():
+        v = v.masked_fill((torch.arange(v.shape[2]) >= n[:, None])[:, None, :, None], 0.0)
+    return CheckedValues(v / scale_of(v, (1, 2, 3)), W_O, n, threshold)
 
 
 def _triangles(v: Tensor, n: Tensor) -> Tensor:
@@ -244,15 +386,6 @@ def _triangles(v: Tensor, n: Tensor) -> Tensor:
     return torch.linalg.qr(torch.where(real[..., None], rows, 0.0), mode="r").R
 
 
-def _compact(W_O: Tensor, dtype: torch.dtype) -> Tensor:
-    """R_O^T, of which the Cholesky decomposition of a Gram matrix has enough digits in float32."""
-    if dtype != torch.float64 and W_O.shape[-2] <= W_O.shape[-1]:
-        R, info = torch.linalg.cholesky_ex(W_O @ W_O.mT)
-        if not info.any():
-            return R
-    return torch.linalg.qr(W_O.mT, mode="r").R.mT
-
-
 @dataclass(frozen=True, eq=False)
 class _Heads:
     values: Tensor
@@ -260,70 +393,30 @@ class _Heads:
     tolerance: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, threshold: Tensor) -> _Heads:
-        return cls._of(
-            lambda first: _singular_values(rows[..., first:, :], threshold),
-            rows.shape[-2],
-            threshold,
-        )
+    def of(cls, rows: Float[Tensor, "... m d"], threshold: Tensor) -> _Heads:
+        """Ranks of rows, and of those after the first: one more, if it is the mean."""
+        m, d = rows.shape[-2:]
+        if not has_digits(rows, threshold):
+            s = torch.linalg.svdvals(rows)
+            tolerance = threshold * s[..., 0]
+            centred = torch.linalg.svdvals(rows[..., 1:, :]) > tolerance[..., None]
+            values = (s > tolerance[..., None]).sum(dim=-1)
+            return cls(values, 1 + centred.sum(dim=-1), tolerance)
+        if m <= d:
+            return cls.of_gram(rows @ rows.mT, threshold)
+        s = singular_values(rows.mT @ rows)
+        tolerance, below = threshold * s[..., 0], rows[..., 1:, :]
+        centred = rows_above(below.mT @ below, tolerance)
+        return cls((s > tolerance[..., None]).sum(dim=-1), 1 + centred, tolerance)
 
     @classmethod
-    def of_gram(cls, gram: Tensor, threshold: Tensor) -> _Heads:
-        return cls._of(lambda first: _roots(gram[..., first:, first:]), gram.shape[-1], threshold)
-
-    @classmethod
-    def _of(cls, values_from: Callable[[int], Tensor], m: int, threshold: Tensor) -> _Heads:
-        """Ranks by a function that returns the singular values of the rows from one of them on."""
-        s = values_from(0)
+    def of_gram(cls, gram: Float[Tensor, "... m m"], threshold: Tensor) -> _Heads:
+        """The same from the Gram matrix of few rows."""
+        s = singular_values(gram)
         tolerance = threshold * s[..., 0]
         values = (s > tolerance[..., None]).sum(dim=-1)
-        if (values == m).all():
+        if (values == gram.shape[-1]).all():
             # without the first row they are independent as well, as singular values interlace
             return cls(values, values.clone(), tolerance)
-        centred = values_from(1)
-        return cls(values, 1 + (centred > tolerance[..., None]).sum(dim=-1), tolerance)
-
-
-def _singular_values(rows: Float[Tensor, "... m d"], least: Tensor) -> Tensor:
-    """Singular values, in descending order; precise down to a share of the largest."""
-    few = rows if rows.shape[-2] <= rows.shape[-1] else rows.mT
-    rounding = 4 * few.shape[-1] * few.shape[-2] * torch.finfo(torch.float64).eps
-    if not rows.numel() or float(least.min()) ** 2 <= 100 * rounding:
-        return torch.linalg.svdvals(rows)
-    # a Gram matrix takes a third of the time, and has half of the digits
-    return _roots(few @ few.mT)
-
-
-def _roots(gram: Float[Tensor, "... m m"]) -> Tensor:
-    """Singular values, in descending order, from the lower half of a Gram matrix."""
-    return torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt().flip(-1)
-
-
-def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
-    gram = _lower_gram(rows if rows.shape[0] < rows.shape[1] else rows.mT)
-    rounding = 4 * max(rows.shape) * torch.finfo(torch.float64).eps * float(gram.trace())
-    if tolerance**2 <= rounding:
-        # rounding of the Gram matrix exceeds the squared threshold
-        return int((torch.linalg.svdvals(rows) > tolerance).sum())
-    return _rank_of_gram(gram, tolerance)
-
-
-def _rank_of_gram(gram: Float[Tensor, "m m"], tolerance: float) -> int:
-    """Number of singular values above a tolerance; writes over the Gram matrix."""
-    # singular values above t are positive eigenvalues of G - t^2 I = L D L^T; D has as many
-    # (Sylvester), at a tenth of the cost of computing them
-    gram.diagonal().sub_(tolerance**2)
-    LD, pivots = torch.linalg.ldl_factor(gram)
-    alone = pivots > 0
-    # a 2 x 2 block of D, marked in both of its rows, has one eigenvalue of each sign
-    return int((LD.diagonal()[alone] > 0).sum() + (~alone).sum() // 2)
-
-
-def _lower_gram(rows: Float[Tensor, "m d"]) -> Float[Tensor, "m m"]:
-    """Gram matrix of rows, of which decompositions read what is below the diagonal; so is this."""
-    m, step = len(rows), 144
-    gram = rows.new_empty(m, m)
-    for start in range(0, m, step):
-        end = start + step
-        torch.mm(rows[start:end], rows[:end].mT, out=gram[start:end, :end])
-    return gram
+        centred = rows_above(gram[..., 1:, 1:].contiguous(), tolerance)
+        return cls(values, 1 + centred, tolerance)

@@ -228,7 +228,9 @@ def implementations(model: nn.Module) -> set[str | None]:
 
 
 def _configs(model: nn.Module) -> list[Any]:
-    held = (getattr(module, "config", None) for module in modules_of(model))
+    # modules take long to find that they lack an attribute
+    having = (m for m in modules_of(model) if "config" in vars(m) or hasattr(type(m), "config"))
+    held = (getattr(module, "config", None) for module in having)
     return [*{id(c): c for c in held if hasattr(c, "_attn_implementation_internal")}.values()]
 
 

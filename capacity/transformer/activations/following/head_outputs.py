@@ -128,20 +128,19 @@ class Heads:
     gate: Tensor | None = None
 
     def layer(self) -> LayerActivations:
-        """Activations of the heads; keys and values of groups are repeated for their heads."""
+        """Activations of the heads."""
         call, module = self.call, self.output.module
         heads = call.pattern.shape[1]
-        k, v = (_repeated(x, heads) for x in (call.k, call.v))
         W_O = weight_of(module).unflatten(0, (heads, -1))
         pattern, z = call.pattern, call.z.transpose(1, 2)
         if call.has_sink:
-            pattern = _less_sink(pattern, v, z)
+            pattern = _less_sink(pattern, call.v.repeat_interleave(heads // call.v.shape[1], 1), z)
         sink = 1 - pattern.sum(-1) if call.has_sink else None
         gate = None if self.gate is None else self.gate.transpose(1, 2)
         # of that bias a row gets what a sink leaves, or a gate, which is no constant
         b_V = self._bias_of_values(heads) if sink is None and gate is None else None
-        return LayerActivations(pattern, call.q, k, v, z, W_O, b_V, bias_of(module), call.scale,
-                                sink=sink, gate=gate)  # fmt: skip
+        return LayerActivations(pattern, call.q, call.k, call.v, z, W_O, b_V, bias_of(module),
+                                call.scale, sink=sink, gate=gate)  # fmt: skip
 
     def _bias_of_values(self, heads: int) -> Tensor | None:
         """Bias of each head's values: that of their linear module, and what was added to them."""
@@ -149,14 +148,6 @@ class Heads:
         found = [part for part in parts if part is not None]
         bias = sum(found[1:], start=found[0]) if found else None
         return None if bias is None else bias.repeat_interleave(heads // len(bias), dim=0)
-
-
-def _repeated(x: Tensor, heads: int) -> Tensor:
-    """Keys or values of groups, one for each head."""
-    batch, groups, *rest = x.shape
-    if groups == heads:
-        return x
-    return x[:, :, None].expand(batch, groups, heads // groups, *rest).reshape(batch, heads, *rest)
 
 
 def _less_sink(pattern: Tensor, v: Tensor, z: Tensor) -> Tensor:
@@ -236,7 +227,9 @@ class GateFollower(TorchFunctionMode):
         held = [x for x in _tensors(read) if x in self._gates]
         result = func(*args, **kwargs)
         if held:
-            made = self._made(func, args, kwargs, held, result)
+            # for another mode these would be functions of the model
+            with torch._C.DisableTorchFunction():
+                made = self._made(func, args, kwargs, held, result)
             for x in _tensors(result):
                 self._gates[x] = made
         return result
@@ -258,14 +251,13 @@ class GateFollower(TorchFunctionMode):
         return gate if before is None else before * gate
 
 
-def _tensors(held: Any) -> Iterator[Tensor]:
+def _tensors(held: Any) -> list[Tensor]:
     if isinstance(held, Tensor):
-        yield held
-    elif isinstance(held, dict):
-        yield from _tensors([*held.values()])
-    elif isinstance(held, list | tuple):
-        for one in held:
-            yield from _tensors(one)
+        return [held]
+    several = held.values() if isinstance(held, dict) else held
+    if not isinstance(held, dict | list | tuple):
+        return []
+    return [x for one in several for x in _tensors(one)]
 
 
 # functions that read the shape or the type of their second argument alone

@@ -10,11 +10,11 @@ in the model's caches of keys and values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -41,11 +41,19 @@ def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
     return quiet
 
 
+# numbers in a copy of weights that is kept although no cache holds it: 4 MB in float32
+MOST_KEPT = 2**20
+
+
 @dataclass(eq=False)
 class _Copy:
-    """A copy of a module's weights, as long as a cache holds it, and its product with a vector."""
+    """A copy of a module's weights, and its product with a vector.
+
+    A large one is known as long as a cache holds it, a small one as long as the module is there.
+    """
 
     weights: TensorWeakRef
+    kept: Tensor | None
     vector: Tensor | None = None
     product: Tensor | None = None
 
@@ -74,7 +82,7 @@ def modules_of(root: nn.Module) -> list[nn.Module]:
         module = waiting.pop()
         if module not in modules:
             modules[module] = None
-            waiting += [child for child in reversed(module._modules.values()) if child is not None]
+            waiting += reversed(_parts(module))
     every = list(modules)
     if walks is not None:
         walks[root] = every
@@ -108,7 +116,14 @@ def weights_of(root: nn.Module) -> Iterator[nn.Parameter]:
 
 def is_norm(module: nn.Module) -> bool:
     """Return True for a module that is a norm by its name."""
-    return "norm" in type(module).__name__.lower()
+    return _is_named(type(module), "norm")
+
+
+@cache
+def _is_named(of: type[nn.Module], *parts: str) -> bool:
+    """Return whether the name of a class has one of some parts."""
+    name = of.__name__.lower()
+    return any(part in name for part in parts)
 
 
 def is_linear(module: Any) -> bool:
@@ -120,14 +135,14 @@ def weight_of(module: Any) -> Tensor:
     """Copy of a linear module's weights, for ``x @ W``: shape (d_in, d_out).
 
     Copies are shared as long as the weights stay as they are, so that those of a model aren't held
-    once for each text.
+    once for each text, and small ones aren't made for each.
     """
     weight = module.weight.detach()
     known = _copies.get(module)
     copy = None if known is None else known.weights()
     if copy is None or not _same(copy, weight):
         copy = weight.clone()
-        _copies[module] = _Copy(TensorWeakRef(copy))
+        _copies[module] = _Copy(TensorWeakRef(copy), copy if copy.numel() <= MOST_KEPT else None)
     return copy.T if isinstance(module, nn.Linear) else copy
 
 
@@ -169,8 +184,8 @@ def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
 
 def has_hooks(model: nn.Module) -> bool:
     """Return whether hooks that others have registered may change what a model computes."""
-    hooks = (h for m in modules_of(model) for h in (*m._forward_hooks.values(),
-                                                  *m._forward_pre_hooks.values()))  # fmt: skip
+    hooks = (h for m in modules_of(model) if m._forward_hooks or m._forward_pre_hooks
+             for h in (*m._forward_hooks.values(), *m._forward_pre_hooks.values()))  # fmt: skip
     # those of transformers keep hidden states, and change nothing
     return any(not str(getattr(h, "__module__", "")).startswith("transformers.") for h in hooks)
 
@@ -198,8 +213,7 @@ def _lists_of(stack: nn.Module) -> Iterator[nn.ModuleList]:
 
 def attends(module: nn.Module) -> bool:
     """Return whether a module calls itself attention."""
-    name = type(module).__name__.lower()
-    return "attention" in name or "attn" in name
+    return _is_named(type(module), "attention", "attn")
 
 
 def mixing_modules(stack: nn.Module) -> set[nn.Module]:
@@ -208,15 +222,39 @@ def mixing_modules(stack: nn.Module) -> set[nn.Module]:
     That is a sublayer with a convolution over tokens, as Mamba, gated linear attention and short
     convolutions have one, or one that calls itself attention. Feed-forwards have neither.
     """
-    inner = (
-        module for layer in layers_of(stack) for module in modules_of(layer) if module is not layer
-    )
-    mixers = (module for module in inner if attends(module) or _convolves(module))
-    return {part for mixer in mixers for part in modules_of(mixer)}
+    inner = [part for layer in layers_of(stack) for part in _parts(layer)]
+    return within(inner, lambda module: attends(module) or _convolves(module))
+
+
+def within(roots: Iterable[nn.Module], is_one: Callable[[nn.Module], bool]) -> set[nn.Module]:
+    """Modules that are of some kind, or within one that is.
+
+    Parameters
+    ----------
+    roots : iterable of nn.Module
+        Where they are looked for.
+    is_one : callable
+        Returns whether a module is of the kind.
+    """
+    found: set[nn.Module] = set()
+    outside: set[nn.Module] = set()
+    waiting = [(root, False) for root in roots]
+    while waiting:
+        module, inside = waiting.pop()
+        if module in found or (not inside and module in outside):
+            continue
+        inside = inside or is_one(module)
+        (found if inside else outside).add(module)
+        waiting += [(part, inside) for part in _parts(module)]
+    return found
+
+
+def _parts(module: nn.Module) -> list[nn.Module]:
+    return [part for part in module._modules.values() if part is not None]
 
 
 def _convolves(module: nn.Module) -> bool:
-    convolutions = (c for c in module.children() if isinstance(c, _ConvNd))
+    convolutions = (c for c in module._modules.values() if isinstance(c, _ConvNd))
     return any(max(c.kernel_size) > 1 for c in convolutions)
 
 

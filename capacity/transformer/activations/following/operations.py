@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from capacity.transformer.activations.records.cache import Normed
+from capacity.transformer.activations.records.norms import NormCall
 
 
 @dataclass(eq=False)
@@ -78,7 +78,7 @@ class NormOf(Node):
     """A norm of a tensor; before the first layer `value` is that tensor."""
 
     of: Node
-    step: Normed
+    call: NormCall
     value: Any
 
 

@@ -39,6 +39,7 @@ from capacity.transformer.activations.following.modules import (
     modules_of,
     removed_hooks,
     unfollowed,
+    within,
 )
 from capacity.transformer.activations.following.own_attention import OwnAttention
 from capacity.transformer.activations.following.stream import StreamFollower
@@ -124,13 +125,15 @@ class Recorder:
                     self._stack, lambda: self.count if self.stream.is_running() else None
                 )
             )
-            for norm in _norms_of_attention(self._stack):
-                hooks.append(norm.register_forward_pre_hook(self._normed))
+            for part in within([self._stack], attends):
+                if is_norm(part):
+                    hooks.append(part.register_forward_pre_hook(self._normed))
+            hear = _ignored if self._own else self._attend
+            context.enter_context(heard_attention(self._model, hear))
+            # modes, which see what is done in them here, too
             if follow:
                 context.enter_context(self.stream.following())
             context.enter_context(self._gates.ready())
-            hear = _ignored if self._own else self._attend
-            context.enter_context(heard_attention(self._model, hear))
             if self._own:
                 own = OwnAttention(self._stack, self.stream.is_running, self._attend)
                 context.enter_context(own.recording())
@@ -227,11 +230,6 @@ class Recorder:
 
 def _ignored(_: AttentionCall) -> None:
     """Heed no attention that goes through the interface."""
-
-
-def _norms_of_attention(stack: nn.Module) -> Iterator[nn.Module]:
-    modules = (m for m in modules_of(stack) if attends(m))
-    yield from {norm for m in modules for norm in modules_of(m) if is_norm(norm)}
 
 
 def _same(x: Tensor, z: Tensor) -> bool:

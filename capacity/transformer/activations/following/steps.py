@@ -138,7 +138,7 @@ def _embedding(start: Start) -> tuple[Tensor, list[Step]]:
     value, node = start.value, start.of
     while isinstance(node, NormOf | MapOf):
         if isinstance(node, NormOf):
-            steps.append(node.step)
+            steps.append(node.call.step)
         else:
             steps.append(Mapped(None, weight_of(node.module), bias_of(node.module)))
         value, node = node.value, node.of
@@ -153,7 +153,7 @@ def _steps(
     source: str,
 ) -> list[Step]:
     if isinstance(node, NormOf):
-        return [node.step]
+        return [node.call.step]
     if isinstance(node, MapOf):
         return [Mapped(node.layer, weight_of(node.module), bias_of(node.module))]
     if isinstance(node, Multiple):
@@ -191,7 +191,7 @@ def _written(
         inner = list(_written(node.of, layer, first, layers, source))
         if len(inner) != 1 or inner[0].norm is not None or not _is_one(inner[0].factor):
             _fail(f"in layer {layer} of {source} a norm is applied to several terms")
-        yield replace(inner[0], norm=replace(node.step, layer=layer))
+        yield replace(inner[0], norm=replace(node.call.step, layer=layer))
     else:
         yield _one_written(node, layer, first, layers, source)
 

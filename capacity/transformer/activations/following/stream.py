@@ -170,14 +170,14 @@ class StreamFollower(ModeAside):
         probe = output @ vector
         # some families flatten sentences
         shape = x.shape if self.start is None else self.start.value.shape
-        step = self.norms.fitted(
+        call = self.norms.fitted(
             None if self.start is None else self._count.number,
             module, x.view(shape), probe.view(shape[:-1]), vector,
             known[1] if known is not None and known[0] is x else None,
         )  # fmt: skip
-        if step is not None:
+        if call is not None:
             of = self.node(x) or self._leaf(x)
-            self._made(output, NormOf(of.stream, of, step, None if self.start else x), probe)
+            self._made(output, NormOf(of.stream, of, call, None if self.start else x), probe)
 
     def _is_full(self, x: Tensor) -> bool:
         """Return True for a tensor of the stream's size."""

@@ -24,6 +24,25 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 
 
+class _OfHeads:
+    """Attribute that may be set for groups of heads, and is repeated for each when it is read."""
+
+    def __init__(self, name: Literal["k", "v"]) -> None:
+        self.name: Literal["k", "v"] = name
+
+    def __get__(self, layer: LayerActivations | None, owner: type | None = None) -> Tensor:
+        if layer is None:
+            raise AttributeError(self.name)
+        x, heads = layer.held(self.name), layer.pattern.shape[1]
+        if x.shape[1] != heads:
+            x = x.repeat_interleave(heads // x.shape[1], dim=1)
+            self.__set__(layer, x)
+        return x
+
+    def __set__(self, layer: LayerActivations, x: Tensor) -> None:
+        vars(layer)[self.name] = x
+
+
 @briefly_shown
 @dataclass(frozen=True, eq=False)
 class LayerActivations:
@@ -36,8 +55,8 @@ class LayerActivations:
     q, k : (batch, n_heads, n, d_head_qk)
         Queries and keys, after any rotation of positions; the logits are ``scale * q @ k.mT``.
     v : (batch, n_heads, n, d_head_vo)
-        Values with their bias, 0 at padding. Grouped keys and values are repeated: one for each
-        query head.
+        Values with their bias, 0 at padding. Keys and values of groups may be passed as they are,
+        (batch, n_groups, ...); they are repeated, one for each query head, when they are read.
     z : (batch, n_heads, n, d_head_vo)
         Outputs of the heads, ``pattern @ v``, before a gate; 0 at padding.
     W_O : (n_heads, d_head_vo, d_model)
@@ -92,13 +111,20 @@ class LayerActivations:
         if mask.all() and keys.all():
             return self
         pad, of_keys = ~mask[:, None, :, None], ~keys[:, None, :, None]
-        return replace(
-            self,
+        return self.changed(
             pattern=self.pattern.masked_fill(pad | of_keys.mT, 0.0),
-            v=self.v.masked_fill(of_keys, 0.0),
+            v=self.held("v").masked_fill(of_keys, 0.0),
             z=self.z.masked_fill(pad, 0.0),
             sink=None if self.sink is None else self.sink.masked_fill(pad[..., 0], 0.0),
         )
+
+    def held(self, name: Literal["k", "v"]) -> Float[Tensor, "batch groups n d"]:
+        """Return keys or values for each head, or for each group if nobody has read them yet."""
+        return vars(self)[name]
+
+    def changed(self, **changes: Any) -> LayerActivations:
+        """Return the activations with other attributes, and keys and values of groups as such."""
+        return replace(self, **{"k": self.held("k"), "v": self.held("v"), **changes})
 
     def of_heads(self, heads: Sequence[int]) -> LayerActivations:
         """Return the activations of some heads, in this order."""
@@ -127,6 +153,11 @@ class LayerActivations:
     def T(self) -> Float[Tensor, "batch heads n d_model"]:
         """Vectors that heads average, but for gates: T = V W_O, Bhardwaj et al. (2021), (2)."""
         return self.v @ self.W_O
+
+
+# a dataclass would take them for defaults
+for _repeated in (_OfHeads("k"), _OfHeads("v")):
+    setattr(LayerActivations, _repeated.name, _repeated)
 
 
 @briefly_shown

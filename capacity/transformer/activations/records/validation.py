@@ -129,7 +129,7 @@ def heads_of(
     InvalidArgumentError
         If a number isn't finite.
     """
-    sizes = largest(layer.z), largest(layer.v)
+    sizes = largest(layer.z), largest(layer.held("v"))
     if not all(map(math.isfinite, sizes)):
         _refuse_empty_rows(layer, mask, of)
         of_tokens = (x.transpose(1, 2)[mask] for x in (layer.z, layer.v))

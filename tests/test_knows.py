@@ -79,7 +79,7 @@ def test_slopes_of_known_facts_have_the_sign_that_was_put_in() -> None:
     })  # fmt: skip
     # a predicate of which nothing is known has no slope
     nothing = facts.assign(predicate="r", known=False)
-    found = smollm2_numbers._decides(pd.concat([facts, nothing], ignore_index=True))
+    found = smollm2_numbers.what_decides(pd.concat([facts, nothing], ignore_index=True))
     assert found["predicates"] == ["p", "q"]
     assert found["log2_frequency"]["interval"][0] > 0.5
     assert found["n_tokens"]["interval"][1] < -1

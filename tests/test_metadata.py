@@ -31,6 +31,13 @@ def test_versions_and_licences_agree() -> None:
     assert PROJECT["requires-python"].replace(">=", ">= ") in CODEMETA["runtimePlatform"]
 
 
+def test_licences_of_what_others_made_are_in_the_package() -> None:
+    listed = {path for glob in PROJECT["license-files"] for path in ROOT.glob(glob)}
+    made_by_others = {path for path in (ROOT / "capacity").rglob("LICENSE*") if path.is_file()}
+    assert made_by_others
+    assert made_by_others <= listed
+
+
 def test_names_agree() -> None:
     authors = [author["name"] for author in PROJECT["authors"]]
     assert authors == [author["name"] for author in CITATION["authors"]]

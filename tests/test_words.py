@@ -62,6 +62,16 @@ def test_a_notebook_is_its_text_between_cells_of_code(tmp_path: Path) -> None:
     assert text_of(path) == "It\nsays."
 
 
+def test_a_template_is_what_a_report_shows(tmp_path: Path) -> None:
+    path = tmp_path / "a.html.j2"
+    path.write_text(
+        '{# say #}<p title="say">{% if say %}It\n{{ say }} <code>say</code> says p >= 0.95.\n'
+        "{% endif %}</p><style>\nsay </style> We <b>say</b> so."
+    )
+    lines = [(place.line, place.text) for place in places(text_of(path))]
+    assert lines == [(2, "says"), (4, "say")]
+
+
 def test_docstrings_are_read_without_their_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

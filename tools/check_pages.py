@@ -18,13 +18,14 @@ from tools.words import pages_of_docs, places, text_of  # noqa: E402
 
 
 def pages() -> list[Path]:
-    """All pages: those of the repository's root, the site, the experiments and the notebooks."""
+    """All pages: of the repository's root, the site, experiments, notebooks, and reports."""
     found = [
         *ROOT.glob("*.md"),
         *(ROOT / "examples").glob("*.md"),
         *pages_of_docs(),
         *(ROOT / "experiments").rglob("*.md"),
         *(ROOT / "notebooks").glob("*.ipynb"),
+        *(ROOT / "capacity" / "report" / "templates").glob("*.j2"),
     ]
     return sorted(found)
 

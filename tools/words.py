@@ -29,6 +29,10 @@ NO_PROSE = [
     re.compile(r"\$(?!\s)[^$]{1,300}(?<!\s)\$"),
     re.compile(r'(?<!\w)"[^"]{1,400}"(?!\w)|“[^”]{1,400}”'),
 ]
+# of a template of a page: what isn't read on the page, and code
+NO_TEXT = re.compile(
+    r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<(style|script|code)\b.*?</\1>|<[/a-z!][^>]*>", re.DOTALL
+)
 # of a docstring: from a prompt to an empty line, and the names of parameters
 EXAMPLE = re.compile(r"^[ ]*>>> .*?(?=\n[ ]*\n|\Z)|^[ ]*[\w, ]+(?= : )", re.DOTALL | re.MULTILINE)
 
@@ -83,6 +87,8 @@ def prose(text: str) -> str:
 def text_of(path: Path) -> str:
     """The text of a page; of a notebook the text between its cells of code."""
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".j2":
+        return NO_TEXT.sub(lambda found: re.sub(r"[^\n]", NOT_PROSE, found[0]), text)
     if path.suffix != ".ipynb":
         return text
     cells = json.loads(text)["cells"]

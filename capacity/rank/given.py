@@ -80,9 +80,11 @@ def _is_array(array: Any, call: str) -> bool:
         return False
     whole = "int" in dtype
     if dtype == "object":
-        if array.size and not isinstance(array.flat[0], Number):
+        # a Series of pandas has no `flat`
+        cells = np.asarray(array).ravel()
+        if array.size and not isinstance(cells[0], Number):
             return False
-        whole = all(isinstance(one, int | np.integer) for one in array.flat)
+        whole = all(isinstance(one, int | np.integer) for one in cells)
     if array.ndim == 2 and array.shape[1] == 3 and whole:
         raise _in_doubt(call, f"an array of {dtype} of shape {tuple(array.shape)}")
     return True

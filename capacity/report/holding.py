@@ -35,8 +35,8 @@ class HoldingLayer:
         A lower bound of d_model; None if it isn't known.
     foretold : tuple of LayerConfig and HeldSize, or None
         The smallest layer, of four heads with d_head_qk = 2 and d_head_vo = 1, as the experiment
-        had them with d_model from 4 to 8, of which some of eight starts by the best recipe is
-        predicted to hold as many facts (`capacity.evaluator.held_size`); None where the law was
+        had them with d_model from 4 to 8, of which at least one of eight starts by the best recipe
+        is predicted to hold as many facts (`capacity.evaluator.held_size`); None where the law was
         fitted to no layer as large, or to no databases as small.
     """
 

@@ -125,7 +125,7 @@ def test_pairs_with_several_values_and_components_are_counted(films: Database) -
     assert facts_of(page)["largest"] == {"5"}
     # a layer gives one answer, and no width is told
     assert "written.d_model" not in facts_of(page)
-    assert "No layer as it stands" in text_of(page, "#first")
+    assert "No layer yet" in text_of(page, "#first")
 
 
 def test_the_layer_is_the_one_that_holds_the_facts(page: str, figure_1: Database) -> None:

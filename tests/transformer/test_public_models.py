@@ -138,7 +138,11 @@ def test_weights_of_a_layer_that_the_configuration_lacks_are_refused(
 ) -> None:
     model = build(name, F32)
     assert type(load_pretrained(saved(tmp_path, model))[0]) is type(model)
-    with pytest.raises(InvalidArgumentError, match=r"asks for 1 of \S+; they have \S+\.1, too"):
+    refused = r"asks for 1 of \S+; they have \S+\.1, too"
+    if name == "ModernBERT":
+        # transformers 5.15 and 5.16 refuse its configuration with as few layers
+        refused += "|must hold a model"
+    with pytest.raises(InvalidArgumentError, match=refused):
         load_pretrained(saved(tmp_path, model, **{FEWER[name]: 1}))
 
 

@@ -273,7 +273,7 @@ class HeldSize:
     ----------
     triples : float
         Predicted number of triples at which half of the databases are held at tau = 0.95, by one
-        start or by some of eight.
+        start or by at least one of eight.
     low, high : float
         Ends of an interval that had 95 % of the layers of the experiment, beside the law.
     outside : tuple of str
@@ -304,7 +304,7 @@ def held_size(
         ``best``: Adam with a learning rate of 0.03 that falls along half a cosine, and beta2 = 0.9;
         ``plain``: the defaults of `Recipe`. Both for 2,000 epochs.
     by : {'reliability', 'reach'}
-        Held by one start, or by some of eight, which is known for the best recipe alone.
+        Held by one start, or by at least one of eight, which is known for the best recipe alone.
 
     Returns
     -------
@@ -320,8 +320,8 @@ def held_size(
     -----
     Databases with structure need less (`capacity.database.description_length`), so that a layer may
     hold more of their triples than this. The two laws are of different runs, and can't be compared
-    layer by layer: where databases are held by one start some of eight hold them, too, but the laws
-    don't know of one another.
+    layer by layer: where one start holds a database, at least one of eight does, too, but neither
+    law was fitted with the other.
 
     Examples
     --------

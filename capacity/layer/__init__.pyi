@@ -8,6 +8,7 @@ from .decoder.config import PositionKind as PositionKind
 from .decoder.parts.part import Part as Part
 from .decoder.parts.part import register_part as register_part
 from .engines.engine import Engine as Engine
+from .engines.engine import LogitsOfFacts as LogitsOfFacts
 from .engines.engine import RunMany as RunMany
 from .engines.engine import RunWeights as RunWeights
 from .engines.engine import StepCost as StepCost

@@ -6,10 +6,10 @@
 `smollm2` asks SmolLM2-135M about a sample, and scores every candidate for every subject. Here all
 subjects are asked, among all objects of the predicate, and the best candidate alone is searched
 for, so that scores aren't calibrated. Templates are those of `stores` whose object comes last,
-since others need a sentence for each subject and candidate; of `LONG` predicates the first alone,
-which was decided while the run went on, and before any answer was looked at. A question is *answered* if its best
-candidate is a right one, and a fact of a predicate with one object is *known* if that is so by at
-least half of the templates.
+since others need a sentence for each subject and candidate. Of `LONG` predicates it is the first
+alone, which was decided during the run, before any answer was looked at. A question is *answered*
+if its best candidate is a right one, and a fact of a predicate with one object is *known* if that
+is so by at least half of the templates.
 
 Fixed before the run, after `smollm2`, whose H1, H2 and H4 to H6 are asked again with eight times as
 many countries (of `smollm2`, 32 countries are among these):

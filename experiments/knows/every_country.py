@@ -40,7 +40,7 @@ from matplotlib.figure import Figure
 from capacity import Database
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.progress import bar
-from capacity.recall import beside_random_parts, recall
+from capacity.recall import Measure, beside_random_parts, recall
 from experiments.common.conclusions import slopes_of, verdict
 from experiments.common.drawing import estimates, percent
 from experiments.common.harness import Tables, main, rows_of
@@ -123,6 +123,10 @@ def known_facts(table: pd.DataFrame) -> pd.DataFrame:
 
 def random_parts(table: pd.DataFrame, draws: int, draws_of_dimension: int) -> pd.DataFrame:
     """Compare the known facts with random parts of those asked, without multi-valued predicates."""
+    drawn: tuple[tuple[tuple[Measure, ...], int], ...] = (
+        (("bound", "rank", "description_length"), draws),
+        (("dimension",), draws_of_dimension),
+    )
     found: list[pd.DataFrame] = []
     facts = known_facts(table[~table["predicate"].isin(MULTIPLE)])
     for store, of in facts.groupby("store", sort=False):
@@ -131,8 +135,7 @@ def random_parts(table: pd.DataFrame, draws: int, draws_of_dimension: int) -> pd
             Database.from_triples(rows[columns].itertuples(index=False, name=None))
             for rows in (of, of[of["known"]])
         )
-        for measures, n in ((("bound", "rank", "description_length"), draws),
-                            (("dimension",), draws_of_dimension)):  # fmt: skip
+        for measures, n in drawn:
             beside = beside_random_parts(
                 known, every, draws=n, seed=SEED, measures=measures, progress=lambda *_: None
             )
@@ -179,7 +182,8 @@ def _of_predicate(facts: pd.DataFrame, table: pd.DataFrame) -> dict[str, Any]:
 
 def _by_population(facts: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Share known by classes of the logarithm of the population."""
-    classes = pd.cut(np.log10(facts["population"]), [0, 4, 5, 6, 7, 8, 10], right=False)
+    logarithms = np.log10(facts["population"])
+    classes = pd.Series(pd.cut(logarithms, [0, 4, 5, 6, 7, 8, 10], right=False), facts.index)
     return {
         str(place.left): share(of["known"], of["subject"])
         for place, of in facts.groupby(classes, observed=True)

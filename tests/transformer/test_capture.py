@@ -463,6 +463,7 @@ def test_large_weights_are_kept_by_caches_alone_and_small_ones_by_their_module(
 ) -> None:
     linear = nn.Linear(size, size)
     weight = weight_of(linear)
+    assert weight._base is not None
     held = TensorWeakRef(weight._base)
     del weight
     assert (held() is not None) == kept

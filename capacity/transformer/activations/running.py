@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from capacity.errors import CapacityError, InvalidArgumentError
-from capacity.transformer.activations.following.attention_calls import least_logit, shared_change
+from capacity.transformer.activations.following.attention_calls import shared_change
 from capacity.transformer.activations.following.head_outputs import Heads
 from capacity.transformer.activations.following.modules import (
     modules_of,
@@ -19,8 +19,9 @@ from capacity.transformer.activations.following.modules import (
 )
 from capacity.transformer.activations.following.recorder import Recorder
 from capacity.transformer.activations.following.steps import steps_of
+from capacity.transformer.activations.masks import Masks
 from capacity.transformer.activations.models.families import Part, body_of
-from capacity.transformer.activations.models.inputs import checked_inputs, mask_of
+from capacity.transformer.activations.models.inputs import checked_inputs
 from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
 from capacity.transformer.activations.records.products import are_softmax, random_vector, rows_of
 from capacity.transformer.activations.records.tokens import require_affordable_attention
@@ -73,10 +74,7 @@ class Run:
         self._waiting: list[tuple[int, RecordedHeads]] = []
         self._require_affordable(self._stack.config)
         self._recorder = self._recorder_of(own=False)
-        self._of_keys: Tensor | None = None
-        self._mask, self._is_padded = torch.empty(0), False
-        # of each mask of the model, which layers share: it, whether it is causal, and a window
-        self._masks: dict[int, tuple[Tensor | None, bool, Tensor | None]] = {}
+        self._masks = Masks(self._given, self._body, plan.part)
 
     def run(self) -> None:
         """Run the model; its layers are kept on the way."""
@@ -91,7 +89,7 @@ class Run:
                     self._record()
             self._require_attention()
             require_same_model(self._body, self._stack, self._given, self._recorder.last,
-                               self._mask, state, self.source, self.plan.check)  # fmt: skip
+                               self._masks.tokens, state, self.source, self.plan.check)  # fmt: skip
 
     def _recorder_of(self, *, own: bool) -> Recorder:
         return Recorder(self._body, self._stack, across=self.plan.part == "cross", own=own)
@@ -145,8 +143,8 @@ class Run:
 
     def cache(self, layers: list[LayerActivations]) -> ActivationCache:
         """Cache of layers that were kept."""
-        attending = self._recorder.count.attending
-        first, steps, why, last = layers[0].z.new_zeros(*self._mask.shape, 0), (), None, None
+        attending, mask = self._recorder.count.attending, self._masks.tokens
+        first, steps, why, last = layers[0].z.new_zeros(*mask.shape, 0), (), None, None
         if self.plan.part in ("decoder", "cross"):
             why = (
                 "A decoder adds what its attention across sequences reads from the encoder, a term "
@@ -158,16 +156,15 @@ class Run:
                 follower, last = self._recorder.stream, self._recorder.last
                 first, steps = steps_of(last, follower, layers, attending, self.source,
                                         hooked=self._recorder.hooked)  # fmt: skip
-                last = last.view(*self._mask.shape, -1)
+                last = last.view(*mask.shape, -1)
             except InvalidArgumentError as error:
                 # the other analyses don't need the stream
                 why, last = str(error), None
         numbers = self.plan.layers
         if numbers is None and attending != list(range(len(attending))):
             numbers = tuple(attending)
-        causal = all(causal for _, causal, _ in self._masks.values())
-        return ActivationCache(tuple(layers), self._mask, causal, first, steps, self.source,
-                               self._of_keys, why, last,
+        return ActivationCache(tuple(layers), mask, self._masks.causal, first, steps, self.source,
+                               self._masks.of_keys, why, last,
                                (numbers, self.plan.heads), self._recorder.hooked)  # fmt: skip
 
     def _require_affordable(self, config: Any) -> None:
@@ -186,10 +183,9 @@ class Run:
         if plan.layers is not None and index not in plan.layers:
             return
         where = f"layer {index} of {self.source}"
-        if not self._mask.numel():
-            self._find_masks(heads)
-        keys = self._mask if self._of_keys is None else self._of_keys
-        shape, known = heads.call.pattern.shape, (*self._mask.shape, keys.shape[1])
+        masks = self._masks
+        masks.find(heads)
+        shape, known = heads.call.pattern.shape, (*masks.tokens.shape, masks.keys.shape[1])
         if (shape[0], *shape[2:]) != known:
             raise InvalidArgumentError(
                 f"All layers must attend among the same tokens of the same sentences; {where} has "
@@ -197,15 +193,14 @@ class Run:
                 "the others: sentences or images are split on the way. Pass the module that holds "
                 "such layers alone, or tensors to capacity.transformer.from_tensors."
             )
-        _, causal, seen = self._kind_of(heads)
-        layer = heads.layer()
-        layer = layer if seen is None else layer.changed(seen=seen)
+        kind, layer = masks.kind_of(heads), heads.layer()
+        layer = layer if kind.window is None else layer.changed(seen=kind.window)
         rows = rows_of(layer)
-        if self._is_padded:
-            layer = layer.without_padding(self._mask, self._of_keys)
+        if masks.is_padded:
+            layer = layer.without_padding(masks.tokens, masks.of_keys)
         r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
         product = product_of(heads.output.module, W_O, r)
-        recorded = heads_of(layer, self._mask, where, causal=causal, rows=rows)
+        recorded = heads_of(layer, masks.tokens, where, causal=kind.causal, rows=rows)
         recorded = recorded.writing(heads.output.output, product, hooked=self._recorder.hooked)
         self._waiting.append((index, recorded))
         # others may take too much memory until then
@@ -218,42 +213,11 @@ class Run:
             return
         waiting, self._waiting = self._waiting, []
         recorded = [one for _, one in waiting]
-        soft = are_softmax([one.rows for one in recorded], self._mask)
-        check_heads(recorded, self._mask, self.plan.check)
+        soft = are_softmax([one.rows for one in recorded], self._masks.tokens)
+        check_heads(recorded, self._masks.tokens, self.plan.check)
         for (index, one), is_soft in zip(waiting, soft, strict=True):
             layer = one.layer if is_soft else one.layer.changed(soft=False)
             if self.plan.heads is not None:
                 require_within("heads", self.plan.heads, layer.v.shape[1])
                 layer = layer.of_heads(self.plan.heads)
             self._keep(index, layer)
-
-    def _find_masks(self, heads: Heads) -> None:
-        _, _, n, n_keys = heads.call.pattern.shape
-        batch = next(len(x) for x in self._given.values() if isinstance(x, Tensor))
-        decoder = self.plan.part in ("decoder", "cross")
-        name = "decoder_attention_mask" if decoder else "attention_mask"
-        self._mask = mask_of(self._given, name, (batch, n), self._body).to(heads.call.v.device)
-        if self.plan.part == "cross":
-            of_keys = mask_of(self._given, "attention_mask", (batch, n_keys), self._body)
-            self._of_keys = of_keys.to(self._mask.device)
-        masks = [self._mask] if self._of_keys is None else [self._mask, self._of_keys]
-        self._is_padded = not all(mask.all() for mask in masks)
-
-    def _kind_of(self, heads: Heads) -> tuple[Tensor | None, bool, Tensor | None]:
-        """Mask of the model, whether it is causal, and what it allows if that isn't everything."""
-        mask = heads.call.mask
-        if id(mask) not in self._masks:
-            rows, keys = self._mask, self._mask if self._of_keys is None else self._of_keys
-            allowed, causal = None, False
-            if mask is not None:
-                allowed = (mask > least_logit(mask))[:, 0].expand(len(rows), -1, -1)
-                allowed = allowed.expand(-1, rows.shape[1], -1)
-                causal = self._of_keys is None and not (allowed.triu(1) & rows[..., None]).any()
-            if rows.shape[1] == 1:
-                # nothing shows in one token
-                causal = bool(getattr(heads.call.module, "is_causal", False))
-            every = rows[:, :, None] & keys[:, None]
-            every = every.tril() if causal else every
-            window = None if allowed is None or (allowed | ~every).all() else allowed & every
-            self._masks[id(mask)] = mask, bool(causal), window
-        return self._masks[id(mask)]

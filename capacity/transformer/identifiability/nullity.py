@@ -39,13 +39,14 @@ from torch import Tensor
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.effective.column_space import scale_of
-from capacity.transformer.identifiability.output_gram import output_gram, scaled
-from capacity.transformer.identifiability.singular_values import (
+from capacity.transformer.identifiability.gram_matrices import (
     has_digits,
     lower_gram,
     n_above,
+    output_gram,
     rounding_of,
     rows_above,
+    scaled,
     singular_values,
 )
 

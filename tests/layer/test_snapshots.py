@@ -20,7 +20,7 @@ import torch
 from capacity.database import Database, random_database
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
 from capacity.layer.engines.fused.packing import PackedRun
-from capacity.layer.engines.tape.engine import RecordedRun
+from capacity.layer.engines.tape.recorded_run import RecordedRun
 from capacity.layer.run import snapshots as module
 from capacity.layer.run.recipe import Training
 from capacity.layer.run.snapshots import Arrays, Snapshots

@@ -29,9 +29,10 @@ from capacity.layer import (
 )
 from capacity.layer.engines.engine import Workload
 from capacity.layer.engines.registry import engine_for
-from capacity.layer.engines.tape.engine import RecordedRun, logits_of_facts
+from capacity.layer.engines.tape.engine import logits_of_facts
 from capacity.layer.engines.tape.execute import compile_for as compile_tape
 from capacity.layer.engines.tape.execute import train as tape_train
+from capacity.layer.engines.tape.recorded_run import RecordedRun
 from capacity.layer.run.snapshots import Snapshots
 from tests.layer.decoder import plain_models
 from tests.tiers import examples

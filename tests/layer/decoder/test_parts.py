@@ -14,7 +14,7 @@ from capacity.database import random_database
 from capacity.errors import InvalidArgumentError
 from capacity.layer import Decoder, DecoderConfig, Part, Recipe, Tape, register_part, train
 from capacity.layer.decoder.parts import part as registry
-from capacity.layer.engines.tape.engine import RecordedRun
+from capacity.layer.engines.tape.recorded_run import RecordedRun
 
 DB = random_database(2)
 

@@ -16,7 +16,7 @@ from capacity.transformer.activations.models.inputs import mask_of
 
 @dataclass(frozen=True, eq=False)
 class MaskKind:
-    """What a mask of the model allows.
+    """Pairs of tokens that a mask of the model allows.
 
     Attributes
     ----------

@@ -8,7 +8,9 @@ object's first one to the end,
 so that the text before the object and that after it both count. What all candidates of a query
 begin with is run once, and its keys and values are reused. As no term of the sum is positive, a
 score is at most its first term, which that run yields for all candidates: the best answer is
-searched for in the order of this bound, until no bound exceeds the best score.
+searched for in the order of this bound, until no bound exceeds the best score. Queries that begin
+with as many tokens are searched together, a few candidates of each at a time: a run reads all
+weights of the model, however few its sentences are.
 
 *Masked models*, which read both sides of a word, have pseudo-log-likelihoods. With all other tokens
 of the sentence S visible, the score of an object of the tokens i..j is
@@ -29,17 +31,22 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
+from capacity.recall.questions import filling
 from capacity.recall.sentences import Query, Sentence
 
 PseudoLikelihood: TypeAlias = Literal["one_token", "left_to_right"]
-# candidates of the first run of a search
+_Row = TypeVar("_Row")
+# numbers of a query and of its sentence, a place in it, and its tokens with masks
+_Masked: TypeAlias = tuple[int, int, int, list[int]]
+# most candidates of a query in the first run of a search
 _FIRST = 8
 
 
@@ -69,137 +76,186 @@ class ContinuationScorer:
     model : PreTrainedModel
         The model, in eval mode.
     batch_size : int
-        Number of candidates that are run together.
+        Number of sentences that are run together.
     cache : bool
-        Reuse keys and values of the tokens that all candidates begin with.
+        Reuse keys and values of the tokens that all candidates of a query begin with.
     """
 
     def __init__(self, model: Any, *, batch_size: int, cache: bool) -> None:
         self._model, self._batch_size, self._cache = model, batch_size, cache
 
-    def answer(self, query: Query, *, best_only: bool) -> Answered:
-        """Score all candidates of a query, or as many as the best answer needs.
+    def together(self, queries: Sequence[Query], *, best_only: bool) -> Iterator[list[int]]:
+        """Yield the numbers of queries that are answered together, to fill a batch.
+
+        What the candidates of each begin with has one length, so that it is run without padding.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the sentences of a query have no first token in common.
+        """
+        lengths = [(_n_context(query), len(query.source)) for query in queries]
+        order = sorted(range(len(queries)), key=lambda i: lengths[i])
+        for _, group in groupby(order, key=lambda i: lengths[i]):
+            yield from filling(
+                self._batch_size, group, lambda i: 1 if best_only else len(queries[i].sentences)
+            )
+
+    def answer(self, queries: Sequence[Query], *, best_only: bool) -> list[Answered]:
+        """Score all candidates of queries, or as many as the best answers need.
 
         Right answers are always scored.
 
         Parameters
         ----------
-        query : Query
-            The sentences.
+        queries : sequence of Query
+            Queries that are answered together, by `together`.
         best_only : bool
             Whether candidates that can't be the best one may be omitted.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the sentences have no first token in common.
         """
-        begun = _Begun(self._model, query, cache=self._cache)
-        bounds = begun.bounds
-        scores: dict[int, float] = {}
-        # a right answer is scored anyway, and is often the best
-        left = [*query.right, *sorted(set(range(len(bounds))) - {*query.right},
-                                      key=lambda i: -bounds[i])]  # fmt: skip
-        if not best_only:
-            scores = dict(self._scored(begun, left))
-            left = []
-        # the right answers and a few more first, then more at a time: a run reads all weights,
-        # however few its sentences are, and large batches may do needless work
-        size = max(len(query.right), min(_FIRST, self._batch_size))
-        while left:
-            now, left = left[:size], left[size:]
-            size = min(2 * size, self._batch_size)
-            scores |= dict(self._scored(begun, now))
-            # of several right answers each is compared with the best wrong one
-            rivals = [s for i, s in scores.items() if len(query.right) == 1 or i not in query.right]
-            best = max(rivals, default=-math.inf)
-            left = [i for i in left if i in query.right or bounds[i] >= best]
-        longest = max(query.sentences[i].last for i in query.right)
-        written = begun.greedy(longest - begun.n_context)
-        return Answered(
-            tuple(scores.get(i, math.nan) for i in range(len(bounds))),
-            tuple(written[: query.sentences[i].last - begun.n_context] for i in query.right),
-            len(scores),
-        )
+        begun = _Begun(self._model, queries, cache=self._cache)
+        searches = [
+            _Search(query, bounds) for query, bounds in zip(queries, begun.bounds, strict=True)
+        ]
+        first = _FIRST
+        while unfinished := [at for at, search in enumerate(searches) if search.left]:
+            # a run reads all weights, however few its sentences are, and large ones of a single
+            # query may do needless work
+            size = max(1, min(first, self._batch_size // len(unfinished)))
+            first *= 2
+            chosen = [
+                (at, candidate)
+                for at in unfinished
+                for candidate in searches[at].taken(size if best_only else None)
+            ]
+            # sentences of one length are run without padding
+            chosen.sort(key=lambda pair: len(begun.rests[pair[0]][pair[1]]))
+            for batch in _batches(chosen, self._batch_size):
+                for (at, candidate), score in zip(batch, begun.scores(batch), strict=True):
+                    searches[at].scores[candidate] = score
+        return [
+            Answered(search.of_all(), begun.greedy(at), len(search.scores))
+            for at, search in enumerate(searches)
+        ]
 
-    def _scored(self, begun: _Begun, chosen: Iterable[int]) -> Iterable[tuple[int, float]]:
-        # sentences of one length are run without padding
-        chosen = sorted(chosen, key=lambda i: len(begun.rests[i]))
-        for at in range(0, len(chosen), self._batch_size):
-            now = chosen[at : at + self._batch_size]
-            yield from zip(now, begun.scores(now), strict=True)
+
+class _Search:
+    """The search for the best answer to a query.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    bounds : sequence of float
+        What each candidate's score is at most.
+    """
+
+    def __init__(self, query: Query, bounds: Sequence[float]) -> None:
+        self._right, self._bounds = query.right, bounds
+        self.scores: dict[int, float] = {}
+        wrong = set(range(len(bounds))) - {*query.right}
+        # a right answer is scored anyway, and is often the best
+        self._waiting = [*query.right, *sorted(wrong, key=lambda i: -bounds[i])]
+
+    @property
+    def left(self) -> list[int]:
+        """Candidates that may still be the best one, the most likely first."""
+        # of several right answers each is compared with the best wrong one
+        rivals = [
+            score for i, score in self.scores.items()
+            if len(self._right) == 1 or i not in self._right
+        ]  # fmt: skip
+        best = max(rivals, default=-math.inf)
+        self._waiting = [i for i in self._waiting if i in self._right or self._bounds[i] >= best]
+        return self._waiting
+
+    def taken(self, n: int | None) -> list[int]:
+        """Take the next candidates, all right ones the first time; all of them for None."""
+        n = len(self._waiting) if n is None else max(n, 0 if self.scores else len(self._right))
+        now, self._waiting = self._waiting[:n], self._waiting[n:]
+        return now
+
+    def of_all(self) -> tuple[float, ...]:
+        """Return the score of each candidate, NaN if it wasn't needed."""
+        return tuple(self.scores.get(i, math.nan) for i in range(len(self._bounds)))
 
 
 class _Begun:
-    """A query whose common beginning has been run."""
+    """Queries whose common beginnings, of one length, have been run."""
 
-    def __init__(self, model: Any, query: Query, *, cache: bool) -> None:
+    def __init__(self, model: Any, queries: Sequence[Query], *, cache: bool) -> None:
         self._model = model
         self._device = next(model.parameters()).device
-        ids = [one.ids for one in query.sentences]
-        # also of sentences in which the tokenizer joined the object with what precedes it
-        self.n_context = min(_common(ids), *(one.first for one in query.sentences))
-        if self.n_context == 0:
-            raise InvalidArgumentError(
-                "The sentences of a question must begin with the same token; those with different "
-                "objects begin with different ones. Write a template with more text before "
-                "{object}."
-            )
-        self._context = ids[0][: self.n_context]
-        self.rests = [one[self.n_context :] for one in ids]
+        self._n_context = _n_context(queries[0])
+        self._right = [[query.sentences[i] for i in query.right] for query in queries]
+        self._contexts = [query.sentences[0].ids[: self._n_context] for query in queries]
+        self.rests = [[s.ids[self._n_context :] for s in query.sentences] for query in queries]
         self._encoded: Tensor | None = None
-        if query.source:
-            source = torch.tensor([query.source], device=self._device)
+        if queries[0].source:
+            source = torch.tensor([query.source for query in queries], device=self._device)
             self._encoded = model.get_encoder()(input_ids=source).last_hidden_state
         self._past: Any = None
-        output = self._run([self._context], None, cache)
+        output = self._run(range(len(queries)), self._contexts, None, cache)
         past = getattr(output, "past_key_values", None)
         self._past = past if _is_of_keys_and_values(past) else None
-        self._logits = _log_p(output.logits[0, -1])
-        self.bounds = self._logits[[rest[0] for rest in self.rests]].tolist()
+        first = output.logits[:, -1]
+        self.bounds = [
+            _log_p(row, torch.tensor([rest[0] for rest in rests], device=row.device)).tolist()
+            for row, rests in zip(first, self.rests, strict=True)
+        ]
+        # what the model ranks first after these tokens that follow the common beginning
+        self._next: list[dict[tuple[int, ...], int]] = [
+            {(): token} for token in first.argmax(-1).tolist()
+        ]
 
-    def scores(self, chosen: Sequence[int]) -> list[float]:
-        """Score a batch of candidates."""
-        rests = [self.rests[i] for i in chosen]
+    def scores(self, chosen: Sequence[tuple[int, int]]) -> list[float]:
+        """Score a batch of candidates, each a query's number and its own."""
+        rests = [self.rests[at][candidate] for at, candidate in chosen]
         n = max(map(len, rests)) - 1
-        scores = torch.tensor([self.bounds[i] for i in chosen], dtype=torch.float64)
+        scores = torch.tensor([self.bounds[at][i] for at, i in chosen], dtype=torch.float64)
         if n == 0:
             return scores.tolist()
         # padding follows, where no token sees it
         rows = [[*rest[:-1], *[rest[0]] * (n + 1 - len(rest))] for rest in rests]
-        logits = self._after_context(rows)[:, -n:]
+        logits = self._after_contexts([at for at, _ in chosen], rows)[:, -n:]
+        ranked_first = logits.argmax(-1).tolist()
+        for (at, _), rest, tokens in zip(chosen, rests, ranked_first, strict=True):
+            self._next[at] |= {rest[: i + 1]: tokens[i] for i in range(len(rest) - 1)}
         following = [[*rest[1:], *[rest[0]] * (n + 1 - len(rest))] for rest in rests]
         wanted = torch.tensor(following, device=logits.device)
-        terms = _log_p(logits).gather(-1, wanted[..., None])[..., 0].cpu()
+        terms = _log_p(logits, wanted[..., None])[..., 0].cpu()
         real = torch.arange(n) < torch.tensor([[len(rest) - 1] for rest in rests])
         return (scores + terms.where(real, 0.0).sum(-1)).tolist()
 
-    def greedy(self, n: int) -> tuple[int, ...]:
-        """Return the `n` tokens that the model writes after the common beginning."""
-        written = [int(self._logits.argmax())]
-        while len(written) < n:
-            written.append(int(self._after_context([written])[0, -1].argmax()))
-        return tuple(written)
+    def greedy(self, at: int) -> tuple[tuple[int, ...], ...]:
+        """Return the tokens that the model writes in the place of each right answer."""
+        lengths = [one.last - self._n_context for one in self._right[at]]
+        written: tuple[int, ...] = ()
+        while len(written) < max(lengths):
+            if written not in self._next[at]:
+                logits = self._after_contexts([at], [[*written]])[0, -1]
+                self._next[at][written] = int(logits.argmax())
+            written = (*written, self._next[at][written])
+        return tuple(written[:length] for length in lengths)
 
-    def _after_context(self, rows: list[list[int]]) -> Tensor:
-        """Logits of tokens that follow the common beginning."""
+    def _after_contexts(self, of: Sequence[int], rows: list[list[int]]) -> Tensor:
+        """Logits of rows of tokens, each after what a query begins with."""
         if self._past is None:
-            return self._run([[*self._context, *row] for row in rows], None, False).logits
+            whole = [[*self._contexts[at], *row] for at, row in zip(of, rows, strict=True)]
+            return self._run(of, whole, None, False).logits
         past = copy.deepcopy(self._past)
-        if len(rows) > 1:
-            past.batch_repeat_interleave(len(rows))
-        return self._run(rows, past, True).logits
+        past.batch_select_indices(torch.tensor([*of], device=self._device))
+        return self._run(of, rows, past, True).logits
 
-    def _run(self, rows: Sequence[Sequence[int]], past: Any, cache: bool) -> Any:
+    def _run(self, of: Sequence[int], rows: Sequence[Sequence[int]], past: Any, cache: bool) -> Any:
         ids = torch.tensor([list(row) for row in rows], device=self._device)
         given: dict[str, Any] = {"use_cache": cache, "past_key_values": past}
         if self._encoded is None:
-            n_past = 0 if past is None else self.n_context
+            n_past = 0 if past is None else self._n_context
             mask = torch.ones(len(rows), n_past + ids.shape[1], dtype=torch.long)
             given |= {"input_ids": ids, "attention_mask": mask.to(self._device)}
         else:
-            encoded = self._encoded.expand(len(rows), -1, -1)
-            given |= {"decoder_input_ids": ids, "encoder_outputs": (encoded,)}
+            given |= {"decoder_input_ids": ids, "encoder_outputs": (self._encoded[[*of]],)}
         return self._model(**given)
 
 
@@ -217,16 +273,35 @@ def _is_of_keys_and_values(past: Any) -> bool:
     )
 
 
-def _common(rows: Sequence[tuple[int, ...]]) -> int:
-    """Length of what all rows begin with."""
-    low, high = min(rows), max(rows)
+def _n_context(query: Query) -> int:
+    """Length of what all sentences of a query begin with, before their objects."""
+    ids = [one.ids for one in query.sentences]
+    low, high = min(ids), max(ids)
     pairs = zip(low, high, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(low), len(high)))
+    common = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(low), len(high)))
+    # also of sentences in which the tokenizer joined the object with what precedes it
+    n = min(common, *(one.first for one in query.sentences))
+    if n == 0:
+        raise InvalidArgumentError(
+            "The sentences of a question must begin with the same token; those with different "
+            "objects begin with different ones. Write a template with more text before {object}."
+        )
+    return n
 
 
-def _log_p(logits: Tensor) -> Tensor:
-    """Log-probabilities in float64, none above 0."""
-    return logits.double().log_softmax(-1).clamp_max(0.0)
+def _batches(rows: Sequence[_Row], size: int) -> Iterator[Sequence[_Row]]:
+    return (rows[at : at + size] for at in range(0, len(rows), size))
+
+
+def _log_p(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Log-probabilities of tokens (..., m) by logits (..., n_vocabulary), none above 0.
+
+    Logits are exponentiated as they are, in float32 at least, and summed in float64.
+    """
+    logits = logits if logits.dtype == torch.float64 else logits.float()
+    largest = logits.amax(-1, keepdim=True)
+    total = (logits - largest).exp_().sum(-1, keepdim=True, dtype=torch.float64)
+    return ((logits.gather(-1, tokens) - largest).double() - total.log()).clamp_max(0.0)
 
 
 class MaskedScorer:
@@ -251,37 +326,50 @@ class MaskedScorer:
         self._padding = tokenizer.pad_token_id or 0
         self._rest_too = pseudo_likelihood == "left_to_right"
 
-    def answer(self, query: Query, *, best_only: bool) -> Answered:  # noqa: ARG002
-        """Score all candidates of a query.
+    def together(self, queries: Sequence[Query], *, best_only: bool) -> Iterator[list[int]]:  # noqa: ARG002
+        """Yield the numbers of queries that are answered together, to fill a batch."""
+        return filling(self._batch_size, range(len(queries)), lambda i: len(queries[i].sentences))
+
+    def answer(self, queries: Sequence[Query], *, best_only: bool) -> list[Answered]:  # noqa: ARG002
+        """Score all candidates of queries.
 
         Parameters
         ----------
-        query : Query
-            The sentences.
+        queries : sequence of Query
+            The queries.
         best_only : bool
             Ignored: no candidate bounds another, as each has its own masks.
         """
         asked = [
-            (at, token, self._masked(one, token, one.last if self._rest_too else token + 1))
-            for at, one in enumerate(query.sentences)
+            (at, i, token, self._masked(one, token, one.last if self._rest_too else token + 1))
+            for at, query in enumerate(queries)
+            for i, one in enumerate(query.sentences)
             for token in range(one.first, one.last)
         ]
-        scores = [0.0] * len(query.sentences)
-        # sentences of one length need no padding
-        asked.sort(key=lambda each: len(each[2]))
-        for begin in range(0, len(asked), self._batch_size):
-            batch = asked[begin : begin + self._batch_size]
-            logits = self._run([ids for _, _, ids in batch])
-            for (at, token, _), row in zip(batch, logits, strict=True):
-                log_p = row[token].double().log_softmax(-1)
-                scores[at] += float(log_p[query.sentences[at].ids[token]])
-        right = [query.sentences[i] for i in query.right]
-        logits = self._run([self._masked(one, one.first, one.last) for one in right])
-        written = tuple(
-            tuple(row[one.first : one.last].argmax(-1).tolist())
-            for row, one in zip(logits, right, strict=True)
-        )
-        return Answered(tuple(scores), written, len(scores))
+        scores = [[0.0] * len(query.sentences) for query in queries]
+        for (at, i, token, _), logits in self._runs(asked):
+            right = torch.tensor([queries[at].sentences[i].ids[token]], device=logits.device)
+            scores[at][i] += float(_log_p(logits[token], right))
+        whole = [
+            (at, i, query.sentences[i].first, self._masked(one, one.first, one.last))
+            for at, query in enumerate(queries)
+            for i in query.right
+            for one in [query.sentences[i]]
+        ]
+        written = {
+            (at, i): tuple(logits[first : queries[at].sentences[i].last].argmax(-1).tolist())
+            for (at, i, first, _), logits in self._runs(whole)
+        }
+        return [
+            Answered(tuple(of), tuple(written[at, i] for i in query.right), len(of))
+            for at, (query, of) in enumerate(zip(queries, scores, strict=True))
+        ]
+
+    def _runs(self, masked: list[_Masked]) -> Iterator[tuple[_Masked, Tensor]]:
+        """Run sentences in batches, and yield the logits of each."""
+        # those of one length need no padding
+        for batch in _batches(sorted(masked, key=lambda one: len(one[3])), self._batch_size):
+            yield from zip(batch, self._run([ids for *_, ids in batch]), strict=True)
 
     def _masked(self, sentence: Sentence, first: int, last: int) -> list[int]:
         return [*sentence.ids[:first], *[self._mask] * (last - first), *sentence.ids[last:]]

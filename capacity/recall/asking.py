@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,15 +17,18 @@ from capacity.errors import InvalidArgumentError
 from capacity.optional import needed_by
 from capacity.progress import Progress, bar
 from capacity.recall.models import asked, kind_of
-from capacity.recall.questions import Candidates, prepared
+from capacity.recall.questions import Candidates, filling, prepared
 from capacity.recall.templates import Template, TemplatesLike
 
 if TYPE_CHECKING:
     from capacity.recall.answer_scores import Answered, PseudoLikelihood
+    from capacity.recall.kept import Kept
     from capacity.recall.result import Recall
-    from capacity.recall.sentences import Sentence
+    from capacity.recall.sentences import Query, Sentence
 
 Answers: TypeAlias = Literal["all", "best"]
+# sentences that are in memory together
+_TOGETHER = 2**16
 METHODS = {
     "causal": "log-likelihood of the sentence from its object on",
     "encoder-decoder": "log-likelihood of what the decoder writes from the object on",
@@ -171,20 +175,25 @@ def recall(
     with quietly(), asked(model), bar() as shown:
         report = progress or shown
         try:
-            for question in questions:
-                report("questions", len(rows), len(questions), None)
-                before, after = question.template.around(question.subject)
-                query = writer.query(before, question.candidates, after, question.right)
-                place = question.predicate, question.template
-                if place not in overlaps:
-                    overlaps[place] = _overlap(question.candidates, query.sentences)
-                answered = kept.find(query, best_only=best_only)
-                if answered is None:
-                    answered = scorer.answer(query, best_only=best_only)
-                    _require_numbers(answered)
-                    kept.add(query, answered, best_only=best_only)
-                rows.append(Asked.of(question, query, answered, writer))
-            report("questions", len(rows), len(questions), None)
+            for some in filling(_TOGETHER, questions, lambda one: len(one.candidates)):
+                queries = [
+                    writer.query(before, question.candidates, after, question.right)
+                    for question in some
+                    for before, after in [question.template.around(question.subject)]
+                ]
+                for question, query in zip(some, queries, strict=True):
+                    place = question.predicate, question.template
+                    if place not in overlaps:
+                        overlaps[place] = _overlap(question.candidates, query.sentences)
+                answered = _answered(
+                    queries,
+                    scorer,
+                    kept,
+                    partial(report, "questions"),
+                    (len(rows), len(questions)),
+                    best_only=best_only,
+                )
+                rows += map(Asked.of, some, queries, answered, repeat(writer))
         finally:
             kept.save()
     notes += dict.fromkeys(note for note in overlaps.values() if note)
@@ -197,6 +206,38 @@ def recall(
         sum(len(one.scores) for one in rows),
         sum(one.n_scored for one in rows),
     )
+
+
+def _answered(
+    queries: Sequence[Query],
+    scorer: Any,
+    kept: Kept,
+    tell: Callable[[int, int, None], object],
+    of: tuple[int, int],
+    *,
+    best_only: bool,
+) -> list[Answered]:
+    """Answer queries, from the file of answers or by the model, and report how many are done.
+
+    `of` is the number of queries that were answered before, and that of all.
+    """
+    before, total = of
+    answers = {
+        i: found
+        for i, query in enumerate(queries)
+        if (found := kept.find(query, best_only=best_only)) is not None
+    }
+    new = [i for i in range(len(queries)) if i not in answers]
+    tell(before + len(answers), total, None)
+    for group in scorer.together([queries[i] for i in new], best_only=best_only):
+        now = [new[at] for at in group]
+        found = scorer.answer([queries[i] for i in now], best_only=best_only)
+        for i, answered in zip(now, found, strict=True):
+            _require_numbers(answered)
+            kept.add(queries[i], answered, best_only=best_only)
+            answers[i] = answered
+        tell(before + len(answers), total, None)
+    return [answers[i] for i in range(len(queries))]
 
 
 def _require_numbers(answered: Answered) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -29,6 +29,7 @@ Candidates: TypeAlias = (
 # plain labels and English ones come before those of other languages
 _LANGUAGES = ("", "en")
 NamesOf: TypeAlias = Callable[[Iterable[Term]], Mapping[Term, str]]
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -328,3 +329,29 @@ def _own_name(term: Term) -> str:
     if term.kind == "iri":
         return unquote(local_name(term)).replace("_", " ")
     return term.text if term.kind in ("literal", "label") else ""
+
+
+def filling(
+    size: int, items: Iterable[_Item], size_of: Callable[[_Item], int]
+) -> Iterator[list[_Item]]:
+    """Yield items in order in groups, each of which ends as soon as it is large enough.
+
+    Parameters
+    ----------
+    size : int
+        Sum of sizes at which a group ends.
+    items : iterable
+        The items.
+    size_of : callable
+        Function that returns the size of an item.
+    """
+    group: list[_Item] = []
+    total = 0
+    for item in items:
+        group.append(item)
+        total += size_of(item)
+        if total >= size:
+            yield group
+            group, total = [], 0
+    if group:
+        yield group

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -114,14 +115,16 @@ def test_an_interrupted_run_is_continued(
     keep = tmp_path / "answers.jsonl"
     answer, asked = ContinuationScorer.answer, []
 
-    def stopping(self: ContinuationScorer, query: object, *, best_only: bool) -> object:
-        asked.append(query)
+    def stopping(self: ContinuationScorer, queries: Any, *, best_only: bool) -> Any:
+        asked.extend(queries)
         if len(asked) == 3:
             raise KeyboardInterrupt
-        return answer(self, query, best_only=best_only)  # type: ignore[arg-type]
+        return answer(self, queries, best_only=best_only)
 
     monkeypatch.setattr(ContinuationScorer, "answer", stopping)
     arguments = ["recall", language_model, FIGURE_1, "--templates", templates, "--keep", keep]
+    # one question at a time
+    arguments += ["--batch-size", "1"]
     assert run(capsys, *arguments)[0] == 130
     assert len(keep.read_text().splitlines()) == 2
     assert run(capsys, *arguments)[0] == 0

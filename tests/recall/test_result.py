@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +179,10 @@ def count_runs(model: Any) -> list[int]:
 @pytest.mark.parametrize("make", [gpt2, bert])
 def test_an_interruption_keeps_what_was_done_and_is_continued(make: Any, tmp_path: Path) -> None:
     model, tokenizer = make()
+    # one question at a time
+    ask = partial(recall, model, tokenizer, facts(), TEMPLATES, batch_size=1)
     keep = tmp_path / "answers.jsonl"
-    whole = recall(model, tokenizer, facts(), TEMPLATES)
+    whole = ask()
 
     def stop(what: str, done: int, total: int, left: float | None) -> None:
         # five capitals by three templates, and the borders of three subjects
@@ -188,15 +191,15 @@ def test_an_interruption_keeps_what_was_done_and_is_continued(make: Any, tmp_pat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        recall(model, tokenizer, facts(), TEMPLATES, keep=keep, progress=stop)
+        ask(keep=keep, progress=stop)
     assert len(keep.read_text().splitlines()) == 11
     runs = count_runs(model)
-    again = recall(model, tokenizer, facts(), TEMPLATES, keep=keep)
+    again = ask(keep=keep)
     needed = len(runs)
     assert again.table.equals(whole.table)
     assert len(keep.read_text().splitlines()) == 18
     before = keep.stat().st_mtime_ns
-    third = recall(model, tokenizer, facts(), TEMPLATES, keep=keep)
+    third = ask(keep=keep)
     assert third.table.equals(whole.table)
     # nothing is asked again, and nothing written
     assert (len(runs), keep.stat().st_mtime_ns) == (needed, before)

@@ -246,7 +246,7 @@ def bounded(
     scorer = ContinuationScorer(model, batch_size=1, cache=True)
     query = Query(tuple(Sentence(ids, 1, len(ids)) for ids in sentences), right)
     with torch.no_grad():
-        found = scorer.answer(query, best_only=True)
+        (found,) = scorer.answer([query], best_only=True)
     assert found.n_scored == sum(not np.isnan(score) for score in found.scores)
     return np.exp(found.scores).tolist()
 

@@ -238,4 +238,4 @@ def test_sentences_without_a_common_beginning_are_refused() -> None:
     scorer = ContinuationScorer(model, batch_size=1, cache=True)
     query = Query((Sentence((1, 2), 1, 2), Sentence((3, 2), 1, 2)), (0,))
     with pytest.raises(InvalidArgumentError, match="must begin with the same token"):
-        scorer.answer(query, best_only=False)
+        [*scorer.together([query], best_only=False)]

@@ -54,6 +54,7 @@ EXPERIMENTS = {
     "dimension_held_out": "experiments.dimension.held_out",
     "smollm2": "experiments.knows.smollm2",
     "every_country": "experiments.knows.every_country",
+    "calibrated": "experiments.knows.calibrated",
     "trained": "experiments.knows.trained",
 }
 # experiments whose tables one reads

@@ -105,6 +105,16 @@ def pointers(_context, kind, words, dims):
 
 
 @intrinsic
+def shifted(_context, pointer, n):
+    """Pointer to the number `n` places after another."""
+
+    def code(_context, builder, _signature, arguments):
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return pointer(pointer, types.int64), code
+
+
+@intrinsic
 def kind_of(_context, pointer):
     """Type of the numbers that a pointer points to, which converts others to it."""
 

@@ -11,12 +11,21 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from capacity.layer.engines.simd.compile import claimed, compiled, kept_types, linked
-from capacity.layer.engines.simd.pointers import kind_of, rolled
+from capacity.layer.engines.simd.pointers import (
+    Doubles,
+    Floats,
+    Integers,
+    kind_of,
+    pointers,
+    rolled,
+    shifted,
+)
 from capacity.layer.engines.simd.vector import (
     flush_denormals,
     fma,
@@ -40,10 +49,10 @@ GOING, MEMORISED, DIVERGED = 0, 1, 2
 
 
 @numba.njit(inline="always")
-def run(a, indices, R, tape):
-    """Execute instructions in their order."""
-    for i in range(len(tape)):
-        t = tape[i]
+def run(a, indices, R, tape, n):
+    """Execute `n` instructions in their order."""
+    for i in range(n):
+        t = shifted(tape, i * WIDTH)
         op = t[0]
         if op == ZERO:
             linear.zero(a, t[1], t[2])
@@ -88,13 +97,10 @@ def run(a, indices, R, tape):
             pointwise.rotate(a, R, t[1], t[2], t[3], t[4], t[5], t[6], t[7])
 
 
-@compiled
-def train(a, indices, forward, backward, places, rule, rates, marks, losses, shares, start, stop):
-    """Train epochs from `start` to `stop`; return their end, the epoch reached, loss and share.
+class Run(NamedTuple):
+    """A training for the compiled function, which has it as words (`simd.pointers`).
 
-    The loss and the share of known facts are those of the weights before the epoch reached.
-
-    Parameters
+    Attributes
     ----------
     a : (n,) ndarray of float32 or float64
         Weights, gradients, moments and buffers.
@@ -102,47 +108,83 @@ def train(a, indices, forward, backward, places, rule, rates, marks, losses, sha
         What instructions look up.
     forward, backward : (n, WIDTH) ndarrays of int64
         Instructions.
-    places : (16,) ndarray of int64
-        Places in `a` and `indices` (`engine.Places`).
+    places : (17,) ndarray of int64
+        Places in `a` and `indices`, and other numbers of `RecordedRun`.
     rule : (6,) ndarray of float64
         stop_tau, beta_1, beta_2, weight decay, and beta_1^t and beta_2^t after t steps.
     rates : (n_epochs,) ndarray of float64
         Learning rates.
     marks, losses, shares : ndarrays
         Epochs of the curve, ascending, and what is recorded before them.
+    n_forward, n_backward, n_epochs, n_marks : int
+        Numbers of instructions, learning rates and epochs of the curve.
     """
+
+    a: Floats
+    indices: Integers
+    forward: Integers
+    backward: Integers
+    places: Integers
+    rule: Doubles
+    rates: Doubles
+    marks: Integers
+    losses: Doubles
+    shares: Doubles
+    n_forward: int
+    n_backward: int
+    n_epochs: int
+    n_marks: int
+
+
+@compiled
+def train(words, dims, start, stop):
+    """Train epochs from `start` to `stop`; return their end, the epoch reached, loss and share.
+
+    The loss and the share of known facts are those of the weights before the epoch reached.
+
+    Parameters
+    ----------
+    words : ndarray of int64
+        Words of a `Run`.
+    dims : ndarray
+        An array of the type of `Run.a`.
+    start, stop : int
+        First epoch, and the one before which training pauses.
+    """
+    (a, indices, forward, backward, places, rule, rates, marks, losses, shares, n_forward,
+     n_backward, n_epochs, n_marks) = pointers(Run, words, dims)  # fmt: skip
     R, z, V, weights, lse = places[0], places[1], places[2], places[3], places[4]
     targets, masses, n_targets = places[5], places[6], places[7]
     chosen, n_facts = places[8], places[9]
     word = flush_denormals(np.int32(-1))
     end, epoch, mark = GOING, start, 0
     enough = math.log(rule[0]) if rule[0] > 0 else math.inf
-    while mark < len(marks) and marks[mark] < start:
+    while mark < n_marks and marks[mark] < start:
         mark += 1
-    tape, is_forward = forward, True
+    tape, n, is_forward = forward, n_forward, True
     while True:
         # in one place, so that all instructions are compiled once
-        run(a, indices, R, tape)
+        run(a, indices, R, tape, n)
         if is_forward:
             loss, least, known = cross_entropy(
                 a, indices, R, z, V, weights, lse, targets, masses, n_targets, chosen, n_facts
             )
             if not math.isfinite(loss):
-                end, epoch = DIVERGED, min(epoch + 1, len(rates))
+                end, epoch = DIVERGED, min(epoch + 1, n_epochs)
                 break
             if least >= enough:
                 end = MEMORISED
                 break
             if epoch == stop:
                 break
-            if mark < len(marks) and marks[mark] == epoch:
+            if mark < n_marks and marks[mark] == epoch:
                 losses[mark], shares[mark] = loss, known
                 mark += 1
-            tape = backward
+            tape, n = backward, n_backward
         else:
             adam(a, indices, places, rule, rates[epoch])
             epoch += 1
-            tape = forward
+            tape, n = forward, n_forward
         is_forward = not is_forward
     flush_denormals(word)
     return end, epoch, loss, known
@@ -180,12 +222,8 @@ def adam(a, indices, places, rule, rate):
 
 def compile_for(dtype: str) -> None:
     """Compile `train` for a dtype, or load it; of several processes one compiles it."""
-    floats, doubles = (numba.types.Array(t, 1, "C") for t in (getattr(numba, dtype), numba.float64))
-    words, tape = (numba.types.Array(numba.int64, n, "C") for n in (1, 2))
-    # as the `Recorder` of a history has them
-    marks = numba.types.Array(numba.int64, 1, "C", readonly=True)
-    types = (floats, words, tape, tape, words, doubles, doubles, marks, doubles, doubles,
-             numba.int64, numba.int64)  # fmt: skip
+    words, dims = (numba.types.Array(t, 1, "C") for t in (numba.int64, getattr(numba, dtype)))
+    types = (words, dims, numba.int64, numba.int64)
     if types in train.overloads:
         return
     is_kept = types in kept_types(train)

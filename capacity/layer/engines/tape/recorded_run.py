@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.layer.decoder.config import DecoderConfig, Place
 from capacity.layer.decoder.structure import followed
+from capacity.layer.engines.simd.pointers import words
 from capacity.layer.engines.tape import execute
 from capacity.layer.engines.tape.tape import (
     Buffer,
@@ -118,15 +119,14 @@ class RecordedRun:
         for name, array in held.items():
             changing[name][...] = array
         rates, stride = recipe.learning_rates(), self._epochs_a_call()
+        run = self._as_run(self._a, self._places, self._rule, rates,
+                           recorder.epochs, recorder.losses, recorder.shares)  # fmt: skip
         while True:
             if epoch in snapshots.at:
                 self.write_back(self._given)
             snapshots.offer(epoch, rng, lambda: changing, loss=recorder.loss_before(epoch))
             stop = snapshots.next_stop(epoch, min(epoch + stride, recipe.epochs))
-            end, epoch, loss, share = execute.train(
-                self._a, self._indices, self._forward, self._backward, self._places, self._rule,
-                rates, recorder.epochs, recorder.losses, recorder.shares, epoch, stop,
-            )  # fmt: skip
+            end, epoch, loss, share = execute.train(words(run), self._a, epoch, stop)
             if end != execute.GOING or epoch == recipe.epochs:
                 return end, epoch, loss, share
 
@@ -148,12 +148,23 @@ class RecordedRun:
 
     def _run(self, a: Array, places: NDArray[np.int64], *, epochs: int) -> None:
         """Run the tape at a learning rate of 0."""
-        none, marks = np.zeros(0), np.zeros(0, np.int64)
-        marks.flags.writeable = False
-        rule = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
-        execute.train(
-            a, self._indices, self._forward, self._backward, places, rule, np.zeros(1), marks,
-            none, none, 0, epochs,
+        none, rule = np.zeros(0), np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+        run = self._as_run(a, places, rule, np.zeros(1), np.zeros(0, np.int64), none, none)
+        execute.train(words(run), a, 0, epochs)
+
+    def _as_run(
+        self,
+        a: Array,
+        places: Array,
+        rule: Array,
+        rates: Array,
+        marks: Array,
+        losses: Array,
+        shares: Array,
+    ) -> execute.Run:
+        return execute.Run(
+            a, self._indices, self._forward, self._backward, places, rule, rates, marks, losses,
+            shares, len(self._forward), len(self._backward), len(rates), len(marks),
         )  # fmt: skip
 
     @property

@@ -37,14 +37,19 @@ class ByTensor(MutableMapping[Tensor, Any]):
     """
 
     def __init__(self) -> None:
-        entries: dict[int, _Entry] = {}
+        self._entries: dict[int, _Entry] = {}
+        # entries that referred to this mapping would be in memory until a collection of cycles
+        mapping = ref(self)
 
         def drop(gone: ref[Tensor]) -> None:
+            held = mapping()
+            if held is None or not isinstance(gone, _Entry):
+                return
             # another tensor may have the address by now
-            if isinstance(gone, _Entry) and entries.get(gone.key) is gone:
-                del entries[gone.key]
+            if held._entries.get(gone.key) is gone:
+                del held._entries[gone.key]
 
-        self._entries, self._drop = entries, drop
+        self._drop = drop
 
     def __setitem__(self, x: Tensor, value: Any) -> None:
         entry = _Entry(x, self._drop)

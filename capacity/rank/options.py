@@ -38,7 +38,7 @@ class Limits:
     annealing : int
         Steps of simulated annealing.
     walks : int
-        Steps in the flip graph over each of F_2 and F_3.
+        Steps in the flip graph over F_2, over F_3, and over F_2 with a symmetry, each.
     fits : int
         Numerical fits for each number of terms.
     pencil : int

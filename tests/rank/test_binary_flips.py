@@ -16,7 +16,7 @@ from capacity.exact.types import Term
 from capacity.exact.words import packed, unpacked
 from capacity.rank import RankAnalysis, rank_interval, verify
 from capacity.rank.upper import binary_search, walk_search
-from capacity.rank.upper.binary_search import BINARY_FLIPS, _Layout
+from capacity.rank.upper.binary_search import BINARY_FLIPS, BinaryLayout
 from capacity.rank.upper.lifting import rational_lift
 from capacity.tensor import matrix_multiplication
 from tests.tiers import examples
@@ -84,7 +84,7 @@ def test_a_walk_keeps_the_sum_wherever_it_is_observed(
     # 90 coefficients are two words, and are compared by keys
     factors, tensor = drawn(seed, longest)
     observed = np.random.default_rng(seed).random(tensor.shape[:2]) < 0.6 if masked else None
-    layout = _Layout(tensor, observed, seed)
+    layout = BinaryLayout(tensor, observed, seed)
     words = layout.words(factors)
     found, steps = layout.walked(words, 3000, 0, seed)
     assert steps <= 3000
@@ -102,7 +102,7 @@ def test_walks_are_shorter_where_the_flip_graph_has_shorter_ones() -> None:
     product = matrix_multiplication(2, 2, 2).to_numpy()
     places = np.argwhere(product)
     factors = [np.eye(4, dtype=bool)[places[:, m]] for m in range(3)]
-    layout = _Layout(product, None, 0)
+    layout = BinaryLayout(product, None, 0)
     lengths = [layout.walked(layout.words(factors), 10**6, 0, s)[0].shape[1] for s in range(3)]
     assert lengths == [7, 7, 7]
 

@@ -41,6 +41,7 @@ METHODS: list[Method] = [
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
     _named("upper.binary_search:BINARY_FLIPS"),
     _named("upper.ternary.search:TERNARY_FLIPS"),
+    _named("upper.symmetric.search:SYMMETRIC_FLIPS"),
     # after the walks: from the 30 terms that it composes for matrices of 3 x 3 x 4 they don't find
     # the 29 that they find from others
     _named("composition.composing:COMPOSITION"),

@@ -28,8 +28,18 @@ from capacity.rank.upper.walk_starts import MOST_TERMS, first_decompositions, st
 
 
 @dataclass
-class _Layout:
-    """The layout of factors of a shape as words."""
+class BinaryLayout:
+    """A tensor over F_2, whose factors are words.
+
+    Parameters
+    ----------
+    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        The tensor.
+    observed : ndarray of bool, shape (n_0, n_1), or None
+        Observed fibers of the last mode, for the effective rank.
+    seed : int
+        Seed of the walks.
+    """
 
     tensor: Indices
     observed: Mask | None
@@ -68,6 +78,7 @@ class _Layout:
         return [unpacked(words[m], n) for m, n in enumerate(self.shape)]
 
     def keys(self, words: Words) -> Words:
+        """Keys of all factors, of shape (3, rank)."""
         if self.n_words == 1:
             return words[:, :, 0].copy()
         keys = [
@@ -113,7 +124,7 @@ def binary_flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """
     tensor = walked_in(problem)
     observed = None if problem.known is None else problem.known[:, :, 0]
-    layout = _Layout(tensor, observed, goal.seed)
+    layout = BinaryLayout(tensor, observed, goal.seed)
     yield from shorter(problem, goal, layout, map(layout.words, _starts(tensor, problem, goal)))
 
 
@@ -145,7 +156,7 @@ def _modulo_2(terms: Sequence[Term], shape: tuple[int, ...]) -> list[Mask] | Non
 
 
 def _least_work(problem: Problem) -> int:
-    return least_work(_Layout.cost_of_step(fewest_fibers(problem)))
+    return least_work(BinaryLayout.cost_of_step(fewest_fibers(problem)))
 
 
 BINARY_FLIPS = Method(

@@ -104,7 +104,8 @@ def _order(permutation: Indices) -> int:
 
 
 def _power(permutation: Indices, exponent: int) -> Indices:
-    found = np.arange(len(permutation))
-    for _ in range(exponent):
-        found = permutation[found]
+    found, square = np.arange(len(permutation)), permutation
+    while exponent:
+        found = square[found] if exponent % 2 else found
+        square, exponent = square[square], exponent // 2
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -203,7 +204,24 @@ CHOSEN: dict[str, tuple[str, ...]] = {
 )
 def test_the_conclusions_are_those_of_the_tables(name: str) -> None:
     """The other half of the way: what pages quote is computed from the committed tables."""
-    assert concluded(name) == recorded(name)
+    found, kept = flat(concluded(name)), flat(recorded(name))
+    assert found.keys() == kept.keys()
+    # processors round the last digits of a fit in different ways
+    assert not {at: (one, kept[at]) for at, one in found.items() if not alike(one, kept[at])}
+
+
+def flat(found: Any, at: str = "") -> dict[str, Any]:
+    """Values by their places."""
+    if not isinstance(found, dict | list):
+        return {at: found}
+    items = found.items() if isinstance(found, dict) else enumerate(found)
+    return {k: v for key, one in items for k, v in flat(one, f"{at}/{key}").items()}
+
+
+def alike(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-9)
+    return one == other
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ scores are scores less their mean over all subjects.
 
 Fixed before the run, after `smollm2` and `every_country`:
 
-* C1, "calibrated scores answer more questions about countries", as H3 of `smollm2` with eight
+* E7, "calibrated scores answer more questions about countries", as H3 of `smollm2` with eight
   times as many countries: the interval of the difference, over countries, is above 0.
 """
 
@@ -88,7 +88,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         },
     }
     low = found["totals"]["countries"]["difference"]["interval"][0]
-    return {**found, "hypotheses": {"C1": verdict(low > 0)}}
+    return {**found, "hypotheses": {"E7": verdict(low > 0)}}
 
 
 def _shares(asked: pd.DataFrame) -> dict[str, Any]:

@@ -348,8 +348,8 @@ class MaskedScorer:
         ]
         scores = [[0.0] * len(query.sentences) for query in queries]
         for (at, i, token, _), logits in self._runs(asked):
-            right = torch.tensor([queries[at].sentences[i].ids[token]], device=logits.device)
-            scores[at][i] += float(_log_p(logits[token], right))
+            hidden = torch.tensor([queries[at].sentences[i].ids[token]], device=logits.device)
+            scores[at][i] += float(_log_p(logits[token], hidden))
         whole = [
             (at, i, query.sentences[i].first, self._masked(one, one.first, one.last))
             for at, query in enumerate(queries)

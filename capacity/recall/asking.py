@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -174,25 +173,23 @@ def recall(
     overlaps: dict[tuple[Term, Template], str] = {}
     with quietly(), asked(model), bar() as shown:
         report = progress or shown
+
+        def tell(done: int) -> None:
+            report("questions", done, len(questions), None)
+
         try:
             for some in filling(_TOGETHER, questions, lambda one: len(one.candidates)):
                 queries = [
-                    writer.query(before, question.candidates, after, question.right)
+                    writer.query(left, question.candidates, right, question.right)
                     for question in some
-                    for before, after in [question.template.around(question.subject)]
+                    for left, right in [question.template.around(question.subject)]
                 ]
                 for question, query in zip(some, queries, strict=True):
                     place = question.predicate, question.template
                     if place not in overlaps:
                         overlaps[place] = _overlap(question.candidates, query.sentences)
-                answered = _answered(
-                    queries,
-                    scorer,
-                    kept,
-                    partial(report, "questions"),
-                    (len(rows), len(questions)),
-                    best_only=best_only,
-                )
+                before = len(rows)
+                answered = _answered(queries, scorer, kept, tell, before, best_only=best_only)
                 rows += map(Asked.of, some, queries, answered, repeat(writer))
         finally:
             kept.save()
@@ -212,23 +209,22 @@ def _answered(
     queries: Sequence[Query],
     scorer: Any,
     kept: Kept,
-    tell: Callable[[int, int, None], object],
-    of: tuple[int, int],
+    tell: Callable[[int], object],
+    before: int,
     *,
     best_only: bool,
 ) -> list[Answered]:
     """Answer queries, from the file of answers or by the model, and report how many are done.
 
-    `of` is the number of queries that were answered before, and that of all.
+    `before` is the number of queries that were answered before these.
     """
-    before, total = of
     answers = {
         i: found
         for i, query in enumerate(queries)
         if (found := kept.find(query, best_only=best_only)) is not None
     }
     new = [i for i in range(len(queries)) if i not in answers]
-    tell(before + len(answers), total, None)
+    tell(before + len(answers))
     for group in scorer.together([queries[i] for i in new], best_only=best_only):
         now = [new[at] for at in group]
         found = scorer.answer([queries[i] for i in now], best_only=best_only)
@@ -236,7 +232,7 @@ def _answered(
             _require_numbers(answered)
             kept.add(queries[i], answered, best_only=best_only)
             answers[i] = answered
-        tell(before + len(answers), total, None)
+        tell(before + len(answers))
     return [answers[i] for i in range(len(queries))]
 
 

@@ -1,4 +1,4 @@
-"""Whether calibrated scores answer more questions about all 252 countries and all elements.
+"""Answers about all 252 countries and all elements, by plain and by calibrated scores.
 
     python -m experiments.knows.calibrated --run     (half an hour of two cores)
     python -m experiments.knows.calibrated --plot

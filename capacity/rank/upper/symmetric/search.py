@@ -24,9 +24,14 @@ from capacity.rank.upper.lifting import rational_lift
 from capacity.rank.upper.symmetric.identification import identification
 from capacity.rank.upper.walk_search import fewest_fibers, least_work, shorter
 
-# coefficients of a factor, one for each bit; terms of a start; part of the work that these walks
-# take; more work than there is
-_LONGEST, MOST_TERMS, _PART, _NEVER = 64, 600, 3, 2**62
+# largest side of a tensor: a factor has one bit for each index
+_LONGEST = 64
+# most terms of a start; the list of pairs grows as their square
+_MOST_TERMS = 600
+# these walks take the work of a search, divided by this
+_PART = 3
+# more work than any search has
+_NEVER = 2**62
 # steps without a shorter decomposition until a longer one, and terms by which it may exceed that:
 # those of two orbits
 PATIENCE, SLACK = 1_000, 6
@@ -131,7 +136,7 @@ def _starts(bits: Mask, rng: np.random.Generator) -> Iterator[Words]:
     """Orbits of entries, and of fibers in random orders, of a tensor with the symmetry."""
     for turn in range(STARTS):
         words = expanded(orbits_of_fibers(bits, rng) if turn else orbits_of_entries(bits))
-        if 0 < words.shape[1] <= MOST_TERMS:
+        if 0 < words.shape[1] <= _MOST_TERMS:
             yield words
 
 

@@ -1,22 +1,18 @@
-"""Recall of a real language model: the time of 246 capitals, and lm-pub-quiz beside it.
+"""Recall of a real language model beside lm-pub-quiz: seconds, and the same answers.
 
     make quiz
 
 makes an environment of its own, build/quiz, with lm-pub-quiz, and writes
 benchmarks/results/recall.json. The model is SmolLM2-135M-Instruct, the facts are the capitals of
 examples/countries.ttl, and the candidates are all of these. The peer has no search for the best
-answer and scores whole sentences, so it is asked for a part of the subjects.
-
-    python benchmarks/recall.py capitals
-
-needs no peer, asks for all subjects, on two idle cores, and writes capitals.json.
+answer and scores whole sentences, so it is asked for a part of the subjects (capitals.py asks for
+all, without it).
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -62,23 +58,6 @@ class Quiz:
             )
             for subject in subjects
         ])  # fmt: skip
-
-
-def whole(model: tuple[Any, Any], capitals: Database, countries: Database) -> dict[str, Any]:
-    """Every capital, by the search for the best answer."""
-    cpu, wall = time.process_time(), time.perf_counter()
-    found = asked(model, capitals, countries, "best")
-    return {
-        "what": "best answers of all subjects",
-        "subjects": len(capitals.subjects),
-        "candidates": len(capitals.objects),
-        "continuations": found.n_continuations,
-        "scored": found.n_scored,
-        "known": len(found.known()),
-        "CPU seconds": round(time.process_time() - cpu, 1),
-        "seconds": round(time.perf_counter() - wall, 1),
-        "threads": torch.get_num_threads(),
-    }
 
 
 def beside(model: tuple[Any, Any], capitals: Database, countries: Database) -> dict[str, Any]:
@@ -127,15 +106,6 @@ def main() -> None:
     countries = load("examples/countries.ttl")
     capitals = countries.select(predicates=PREDICATE)
     model = smollm2()
-    if sys.argv[1:] == ["capitals"]:
-        write(
-            "capitals",
-            what="SmolLM2-135M-Instruct asked for all capitals: seconds on two cores",
-            peer="none",
-            rows=[whole(model, capitals, countries)],
-            packages=["torch", "transformers"],
-        )
-        return
     rows = [beside(model, capitals, countries)]
     print(json.dumps(rows[0]), flush=True)
     if sys.argv[1:] == ["part"]:

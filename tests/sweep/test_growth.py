@@ -253,7 +253,7 @@ def test_damage_is_done_again_as_it_grows(whole: tuple[Plan, Path], tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_sweep_grows_with_several_workers_though_killed(tmp_path: Path) -> None:
-    config = {**CONFIG, "recipe": {"epochs": 1500}}
+    config = {**CONFIG, "recipe": {"epochs": 500}}
     more = {**config, "layers": {**CONFIG["layers"], "d_model": [4, 2, 1, 3], "n_heads": [1, 2, 3]}}
     script = (
         "import json, sys\n"

@@ -69,15 +69,19 @@ def cluster_bootstrap(
             "`groups` must have a group for each run, shape (n_runs,) or (n_runs, n_factors); got "
             f"the shape {table.shape}."
         )
-    factors = [pd.factorize(table[name]) for name in table]
+    factors = [(of, np.full(len(names), 1 / len(names)))
+               for of, names in (pd.factorize(table[name]) for name in table)]  # fmt: skip
     rng = generator(seed)
+
+    def drawn() -> NDArray[np.float64]:
+        counts = [rng.multinomial(len(even), even).astype(np.float64)[of] for of, even in factors]
+        return math.prod(counts[1:], start=counts[0])
+
     for _ in range(n_resamples):
-        weights = np.zeros(len(table))
-        # of few runs all may be missed
-        while not weights.any():
-            weights = np.ones(len(table))
-            for of, names in factors:
-                weights *= rng.multinomial(len(names), np.full(len(names), 1 / len(names)))[of]
+        weights = drawn()
+        # of few runs with several factors all may be missed
+        while len(factors) > 1 and not weights.any():
+            weights = drawn()
         yield weights
 
 

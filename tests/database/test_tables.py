@@ -1,13 +1,19 @@
 """No table is misread in silence: it is recognised where that is certain, and refused elsewhere."""
 
 import io
+import math
 import random
 import re
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -15,6 +21,7 @@ from hypothesis import strategies as st
 from capacity.database import (
     Database,
     Term,
+    from_arrow,
     from_pandas,
     label,
     load,
@@ -26,7 +33,9 @@ from capacity.database import (
 )
 from capacity.database.io.tables.headers import find_header, role_order
 from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
+from capacity.stores import count_duckdb
 from tests.oracles import EXAMPLES
+from tests.stores.recount import facts_of, recount
 from tests.tiers import examples
 
 FACTS = "Ann\tknows\tBob\nBob\tknows\tCid\n"
@@ -481,6 +490,44 @@ def test_parquet_of_other_programs_is_read_by_its_columns(tmp_path: Path) -> Non
     assert load(path.rename(tmp_path / "facts.ttl")) == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array([7, -3, 2**62]), ("7", "-3", str(2**62))),
+        (pa.array([1, 2**64 - 1, 0], pa.uint64()), ("1", str(2**64 - 1), "0")),
+        (pa.array([1980.0, 2.5, 1e16]), ("1980", "2.5", "10000000000000000")),
+        (pa.array([0.5, 1.0, 0.1], pa.float32()), None),
+        (pa.array([True, False, True]), ("True", "False", "True")),
+        (pa.array([date(2020, 1, 2), date(1, 1, 1), date(9999, 12, 31)]), None),
+        (pa.array([Decimal("1.10"), Decimal("0.00"), Decimal("-2.25")]), None),
+        (pa.array([3, 3, 5]).dictionary_encode(), ("3", "3", "5")),
+    ],
+    ids=lambda given: str(given.type) if isinstance(given, pa.Array) else "",
+)
+def test_numbers_in_parquet_have_the_text_that_they_have_in_a_table_of_arrow(
+    values: Any, expected: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    table = pa.table({"subject": ["a", "b", "c"], "predicate": ["p"] * 3, "object": values})
+    path = tmp_path / "facts.parquet"
+    for options in ({}, {"use_dictionary": False}, {"data_page_version": "2.0"}):
+        pq.write_table(table, path, **options)
+        found = load(path)
+        assert found == from_arrow(table)
+        counts = replace(count_duckdb(path), source="", notes=())
+        assert counts == recount("", facts_of(found))
+    if expected is not None:
+        assert {(str(s), str(o)) for s, _, o in found} == set(zip("abc", expected, strict=True))
+
+
+def test_a_number_that_is_none_is_missing_in_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "facts.parquet"
+    pq.write_table(pa.table({"name": ["a", "b"], "born": [1980.0, math.nan]}), path)
+    assert texts(load(path, table="wide")) == {("a", "born", "1980")}
+    pq.write_table(pa.table({"s": ["a", "b"], "p": ["p", "p"], "o": [1.0, math.nan]}), path)
+    with pytest.raises(DatabaseFormatError, match=r"line 2 .*a cell is missing"):
+        load(path)
+
+
 def test_parquet_that_holds_no_facts_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "facts.parquet"
 
@@ -491,8 +538,11 @@ def test_parquet_that_holds_no_facts_is_refused(tmp_path: Path) -> None:
 
     names = ["subject", "predicate", "object"]
     refused(
-        pd.DataFrame([["a", "p", 1]], columns=names), "must hold text; 'object' is of type int64"
+        pd.DataFrame([["a", "p", [1]]], columns=names),
+        "must hold text, numbers, truth values or days; 'object' is of type list<",
     )
+    moments = pd.DataFrame([["a", "p", pd.Timestamp("2020-01-01 10:30")]], columns=names)
+    refused(moments, "'object' is of type timestamp")
     refused(pd.DataFrame([["a", "p", None]], columns=names), r"a cell is missing.*table=\"wide\"")
     refused(pd.DataFrame([["a", "p"]], columns=names[:2]), "must have the columns subject")
     refused(pd.DataFrame([["a", "p", "x"]], columns=names), "to 2", columns=[0, 1, 3])

@@ -169,6 +169,12 @@ def test_columns_and_forms_are_options(scheduler: str, tmp_path: Path) -> None:
     path = put(tmp_path / "a.parquet", rows, ("tail", "head", "relation", "note"))
     for options in ({}, {"table": "long"}, {"columns": [0, 2, 1]}, {"columns": ["head", "note"]}):
         same(path, scheduler, **options)
+    numbers = pa.table({"s": ["a", "b", "c"], "p": [3, 4, 4], "o": [1980.0, 0.5, 1980.0]})
+    pq.write_table(numbers, path)
+    same(path, scheduler)
+    # what is no number is a missing cell
+    pq.write_table(numbers.set_column(2, "o", pa.array([1.0, float("nan"), 2.0])), path)
+    same(path, scheduler)
 
 
 def test_what_a_cluster_lacks_is_said_in_words(

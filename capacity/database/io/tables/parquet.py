@@ -1,8 +1,9 @@
 """Tables in Parquet, which holds any label: its columns have names, and its cells types.
 
-Columns are found by their names as in the header of a text, and must hold text. A table that
-`write` has written contains in its metadata whether its cells are labels or N-Triples terms. A file
-in a folder such as ``relation=knows``, as Hive, Spark and Dask divide tables, has that column, too.
+Columns are found by their names as in the header of a text, and hold texts, numbers, truth values
+or days. A table that `write` has written contains in its metadata whether its cells are labels or
+N-Triples terms. A file in a folder such as ``relation=knows``, as Hive, Spark and Dask divide
+tables, has that column, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from capacity.database.io.tables.cells import cells_of, read_rows
 from capacity.database.io.tables.folders import columns_of_folders, names_with_folders
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import narrowed
-from capacity.database.io.tables.parquet_texts import BATCH, checked_batches
+from capacity.database.io.tables.parquet_texts import BATCH, checked_batches, is_of_values
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.columns import compute
@@ -211,18 +212,19 @@ def columns_of_facts(
     Raises
     ------
     DatabaseFormatError
-        If it has others than facts have, or one that isn't of text, with its name and type.
+        If it has others than facts have, or one without texts, with its name and type.
     """
     own = tuple(schema.names)
     names = names_with_folders(name, "parquet", own, options)
     at, options = narrowed(Table(name, "parquet", [], names), options)
     for i in at:
-        if i < len(own) and not _is_text(schema.field(i).type):
-            raise not_text(name, "parquet", own[i], schema.field(i).type)
+        if i < len(own) and not _has_texts(schema.field(i).type):
+            what = "text, numbers, truth values or days"
+            raise not_text(name, "parquet", own[i], schema.field(i).type, what)
     return [names[i] for i in at], options
 
 
-def _is_text(of: Any) -> bool:
+def _has_texts(of: Any) -> bool:
     import pyarrow.types as types
 
     # such as of JSON, whose texts are kept as they are
@@ -235,14 +237,16 @@ def _is_text(of: Any) -> bool:
         # as older programs write texts; that they are UTF-8 is checked when they are read
         types.is_binary, types.is_large_binary, types.is_binary_view,
     )  # fmt: skip
-    return any(is_kind(of) for is_kind in kinds)
+    return is_of_values(of) or any(is_kind(of) for is_kind in kinds)
 
 
-def not_text(name: str, format: str, column: str, type: object) -> DatabaseFormatError:
-    """Make the error for a column of another type than text."""
+def not_text(
+    name: str, format: str, column: str, type: object, what: str = "text"
+) -> DatabaseFormatError:
+    """Make the error for a column of another type than facts may have."""
     return DatabaseFormatError(
         name,
-        f"each column of facts must hold text; {column!r:.60} is of type {type!s:.60}",
+        f"each column of facts must hold {what}; {column!r:.60} is of type {type!s:.60}",
         format=format,
         advice="Choose others with `columns`, or turn it into text first.",
     )

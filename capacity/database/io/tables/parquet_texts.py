@@ -1,4 +1,7 @@
-"""Texts of columns of Parquet in batches, by their dictionaries or whole, as their pages are."""
+"""Texts of columns of Parquet in batches, by their dictionaries or whole, as their pages are.
+
+Numbers, truth values and days have the text that they have in a DataFrame (`from_pandas`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from contextlib import nullcontext
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from capacity.database.io.libraries.frames import texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +32,7 @@ def checked_batches(
     *,
     of_folders: Mapping[str, str | None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Read some columns of text, of all groups of rows or of one, as what they should be.
+    """Read some columns as texts, of all groups of rows or of one.
 
     Every column is a dictionary of texts, or of no type if it has none. One that the file hasn't
     has the value that `of_folders` has for it in each row.
@@ -115,7 +120,7 @@ def _whole_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
     batch.validate(full=True)
     columns: list[Any] = []
     for column in batch.columns:
-        texts = getattr(column, "storage", column)
+        texts = as_texts(getattr(column, "storage", column))
         columns.append(texts if pa.types.is_null(texts.type) else texts.cast(pa.large_string()))
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
@@ -152,5 +157,24 @@ def _with_dictionary(column: Any) -> Any:
         return column
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    indices, texts = column.indices.cast(pa.int32()), column.dictionary.cast(pa.string())
-    return pa.DictionaryArray.from_arrays(indices, texts)
+    indices, values = column.indices.cast(pa.int32()), column.dictionary
+    return pa.DictionaryArray.from_arrays(indices, as_texts(values).cast(pa.string()))
+
+
+def is_of_values(of: Any) -> bool:
+    """Return whether each value of a type has one text: numbers, truth values and days do."""
+    import pyarrow.types as types
+
+    kinds = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_date)
+    return any(is_kind(of) for is_kind in kinds)
+
+
+def as_texts(column: Any) -> Any:
+    """Write numbers, truth values and days as `texts_of` does; a column of texts stays."""
+    import pyarrow as pa
+
+    if not is_of_values(column.type):
+        return column
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.string())
+    return pa.array(texts_of(column.to_pylist(), "of numbers"), pa.string())

@@ -33,6 +33,8 @@ from .factors import Factors as Factors
 from .factors import FactorsLike as FactorsLike
 from .given import FactsOrTensor as FactsOrTensor
 from .interval import RankInterval as RankInterval
+from .lean.document import LeanProof as LeanProof
+from .lean.document import lean_proof as lean_proof
 from .method import Component as Component
 from .method import Cost as Cost
 from .method import Find as Find

@@ -66,6 +66,7 @@ ONE_MEANING = {
     "--label-predicate": "Predicate of labels that comes before",
     "--language": "Language of the labels that come first",
     "--layer": "Layer to draw",
+    "--lean": "Also write what is proved of the rank to this file",
     "--learning-rate": "Learning rate of Adam",
     "--literals": "Keep or drop facts whose object is a literal",
     "--max-cells": "Largest number of cells",

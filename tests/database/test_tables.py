@@ -509,7 +509,8 @@ def test_numbers_in_parquet_have_the_text_that_they_have_in_a_table_of_arrow(
 ) -> None:
     table = pa.table({"subject": ["a", "b", "c"], "predicate": ["p"] * 3, "object": values})
     path = tmp_path / "facts.parquet"
-    for options in ({}, {"use_dictionary": False}, {"data_page_version": "2.0"}):
+    forms: list[dict[str, Any]] = [{}, {"use_dictionary": False}, {"data_page_version": "2.0"}]
+    for options in forms:
         pq.write_table(table, path, **options)
         found = load(path)
         assert found == from_arrow(table)

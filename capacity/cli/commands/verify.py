@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.output import ANALYSIS, FACTS, READING, Cited, Json, print_json
+from capacity.cli.output import ANALYSIS, FACTS, OUTPUT, READING, Cited, Json, print_json
+from capacity.cli.proofs import proof_in_words, write_proof
 from capacity.cli.results import proved_ends, verdict_in_words, whose
 from capacity.cli.schemes import is_scheme, print_verdict
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
@@ -42,6 +43,7 @@ EXAMPLES = (
     "capacity verify rank.json examples/figure-1.ttl",
     "capacity verify dimension.json examples/figure-1.ttl --json",
     "capacity verify scheme.json tensor.npy",
+    "capacity verify rank.json matrices:2x2x2 --lean proof.lean",
 )
 
 
@@ -79,6 +81,16 @@ def verify(
         ),
     ] = None,
     cited: Cited = True,
+    lean: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write what is proved of the rank to this file, for Lean 4 with a public "
+            "library of theorems: explicit terms, and a minor of an unfolding or of a Koszul "
+            "flattening with p = 1.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check that certificates prove their bounds for a file: of ranks, or of dimensions.
@@ -97,6 +109,11 @@ def verify(
     if tensor:
         refuse_options_of_facts(file, multi=multi, **chosen.flags())
     if is_scheme(certificate):
+        if lean is not None:
+            raise InvalidArgumentError(
+                f"--lean writes certificates; {certificate} is a scheme. Start a search with it, "
+                "`capacity rank TENSOR --start SCHEME --certificate FILE`, and verify that file."
+            )
         policy = None if tensor else "keep"
         every = read_input(file, format=format, multi=policy, chosen=chosen).of
         raise typer.Exit(code=print_verdict(certificate, every, as_json=as_json))
@@ -132,6 +149,11 @@ def verify(
             rows.append(row)
             if not as_json:
                 print(visible(verdict_in_words(row, selection)))
+        written: dict[str, Any] = {}
+        if lean is not None and all(row["proved"] for row in rows):
+            written = {"lean": write_proof(lean, certificates, by_policy)}
+            if not as_json:
+                print(visible(proof_in_words(written["lean"])))
     except (CertificateError, InvalidArgumentError, MemoryBudgetError, MultiValuedError) as error:
         raise type(error)(f"{certificate}: {error}") from None
     reason = next((verdict_in_words(row, selection) for row in rows if not row["proved"]), None)
@@ -139,7 +161,7 @@ def verify(
         lower, upper = proved_ends(rows)
         of_facts = {"selection": selection} if isinstance(every, Database) else {}
         print_json({"proved": reason is None, **of_facts, "certificates": rows,
-                    "lower": lower, "upper": upper, "reason": reason})  # fmt: skip
+                    "lower": lower, "upper": upper, "reason": reason, **written})  # fmt: skip
     raise typer.Exit(code=0 if reason is None else 1)
 
 

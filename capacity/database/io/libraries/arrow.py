@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from capacity.database.facts import Database
-from capacity.database.io.libraries.frames import texts_of
+from capacity.database.io.frames import texts_of
 from capacity.database.io.table_options import Columns, TableForm, TableTerms, table_options
 from capacity.database.io.tables.cells import read_rows
 from capacity.database.io.tables.headers import Row

@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capacity.database.io.libraries.frames import texts_of
+from capacity.database.io.frames import texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

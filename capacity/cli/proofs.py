@@ -20,8 +20,10 @@ def write_proof(
     path: Path,
     certificates: Sequence[Certificate | Dimension],
     by_policy: dict[str | None, Database | SparseTensor],
-) -> dict[str, Any]:
-    """Write certificates of the rank of one tensor for Lean, and return what is in the file.
+) -> tuple[dict[str, Any], str]:
+    """Write certificates of the rank of one tensor for Lean.
+
+    Returns what is in the file, and whether its folder was made, in words.
 
     Raises
     ------
@@ -31,7 +33,11 @@ def write_proof(
     from capacity.rank.lean.document import lean_proof
     from capacity.rank.verifier.certificate import Certificate
 
-    ends = [one for one in certificates if isinstance(one, Certificate) and one.quantity == "rank"]
+    ends = [
+        one
+        for one in certificates
+        if isinstance(one, Certificate) and one.quantity == "rank" and not one.border
+    ]
     policies = {end.multi for end in ends}
     if len(policies) != 1:
         what = "several policies" if policies else "no rank"
@@ -42,13 +48,13 @@ def write_proof(
     made = new_folder(path)
     write_text(path, proof.text)
     ends_of = {"lower": proof.lower, "upper": proof.upper}
-    return {"file": f"{path}{made}", **ends_of, "omitted": list(proof.omitted)}
+    return {"file": str(path), **ends_of, "omitted": list(proof.omitted)}, made
 
 
-def proof_in_words(written: dict[str, Any]) -> str:
+def proof_in_words(written: dict[str, Any], made: str) -> str:
     """Describe a file for Lean in one line: the ends that are in it, and why others aren't."""
     signs = {"lower": ">=", "upper": "<="}
     ends = [f"rank {sign} {written[side]}" for side, sign in signs.items()
             if written[side] is not None]  # fmt: skip
     omitted = "".join(f"; not the {reason}" for reason in written["omitted"])
-    return f"{written['file']}: {' and '.join(ends)}, for Lean 4{omitted}"
+    return f"{written['file']}{made}: {' and '.join(ends)}, for Lean 4{omitted}"

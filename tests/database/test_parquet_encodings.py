@@ -204,7 +204,7 @@ def test_bytes_that_are_no_utf_8_are_refused(tmp_path: Path) -> None:
 
 def test_other_types_are_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "facts.parquet"
-    for of in (pa.binary(4), pa.int64(), pa.list_(pa.string()), pa.uuid(), pa.bool_()):
+    for of in (pa.binary(4), pa.list_(pa.string()), pa.uuid(), pa.timestamp("s"), pa.time32("s")):
         pq.write_table(table(pa.string()).set_column(2, "object", pa.nulls(600, of)), path)
         with pytest.raises(DatabaseFormatError, match="'object' is of type"):
             load(path)

@@ -496,10 +496,14 @@ def test_parquet_of_other_programs_is_read_by_its_columns(tmp_path: Path) -> Non
         (pa.array([7, -3, 2**62]), ("7", "-3", str(2**62))),
         (pa.array([1, 2**64 - 1, 0], pa.uint64()), ("1", str(2**64 - 1), "0")),
         (pa.array([1980.0, 2.5, 1e16]), ("1980", "2.5", "10000000000000000")),
-        (pa.array([0.5, 1.0, 0.1], pa.float32()), None),
+        (pa.array([0.5, 1.0, 0.1], pa.float32()), ("0.5", "1", "0.1")),
+        (pa.array([0.5, 1.0, 0.1], pa.float16()), ("0.5", "1", "0.1")),
+        (pa.array([0.0, -0.0, 1.0]), ("0", "0", "1")),
         (pa.array([True, False, True]), ("True", "False", "True")),
         (pa.array([date(2020, 1, 2), date(1, 1, 1), date(9999, 12, 31)]), None),
+        (pa.array([date(2020, 1, 2), date(1, 1, 1), date(1969, 12, 31)], pa.date64()), None),
         (pa.array([Decimal("1.10"), Decimal("0.00"), Decimal("-2.25")]), None),
+        (pa.array([Decimal("1.10"), Decimal("0.00"), None], pa.decimal32(5, 2))[:2], None),
         (pa.array([3, 3, 5]).dictionary_encode(), ("3", "3", "5")),
     ],
     ids=lambda given: str(given.type) if isinstance(given, pa.Array) else "",
@@ -507,7 +511,8 @@ def test_parquet_of_other_programs_is_read_by_its_columns(tmp_path: Path) -> Non
 def test_numbers_in_parquet_have_the_text_that_they_have_in_a_table_of_arrow(
     values: Any, expected: tuple[str, ...] | None, tmp_path: Path
 ) -> None:
-    table = pa.table({"subject": ["a", "b", "c"], "predicate": ["p"] * 3, "object": values})
+    names = ["a", "b", "c"][: len(values)]
+    table = pa.table({"subject": names, "predicate": ["p"] * len(values), "object": values})
     path = tmp_path / "facts.parquet"
     forms: list[dict[str, Any]] = [{}, {"use_dictionary": False}, {"data_page_version": "2.0"}]
     for options in forms:
@@ -524,9 +529,16 @@ def test_a_number_that_is_none_is_missing_in_parquet(tmp_path: Path) -> None:
     path = tmp_path / "facts.parquet"
     pq.write_table(pa.table({"name": ["a", "b"], "born": [1980.0, math.nan]}), path)
     assert texts(load(path, table="wide")) == {("a", "born", "1980")}
+    counts = replace(count_duckdb(path, table="wide"), source="", notes=())
+    assert counts == recount("", facts_of(load(path, table="wide")))
     pq.write_table(pa.table({"s": ["a", "b"], "p": ["p", "p"], "o": [1.0, math.nan]}), path)
     with pytest.raises(DatabaseFormatError, match=r"line 2 .*a cell is missing"):
         load(path)
+    late = pa.table({"s": ["a"], "p": ["p"], "o": pa.array([2**30], pa.int32()).view(pa.date32())})
+    pq.write_table(late, path)
+    for read in (load, count_duckdb):
+        with pytest.raises(DatabaseFormatError, match="outside the years 1 to 9999"):
+            read(path)
 
 
 def test_parquet_that_holds_no_facts_is_refused(tmp_path: Path) -> None:

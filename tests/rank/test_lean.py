@@ -53,8 +53,8 @@ def array(text: str, name: str) -> Any:
 
 def moved(text: str, tensor: Any) -> Any:
     """Follow the steps that make the part of a tensor, by what the file states of each."""
-    (steps,) = re.findall(r"congrArg \(RankLE · r\) \?_\) \((.*)\)\n", text)
-    for step in reversed(re.findall(r"turned|swapped|mapped [PQR]", steps)):
+    (steps,) = re.findall(r"=> RankLE T r\) \?_\)\n    \((.*)\)\n", text)
+    for step in reversed(re.findall(r"turned|swapped|mapped \(fun i x => \([PQR]", steps)):
         if step.startswith("mapped"):
             # sum over x of P i x * T x j l, at j, l, i
             P = array(text, step[-1])
@@ -62,6 +62,17 @@ def moved(text: str, tensor: Any) -> Any:
         else:
             tensor = tensor.transpose((1, 2, 0) if step == "turned" else (0, 2, 1))
     return tensor
+
+
+def stated(text: str, tensor: Any) -> Any:
+    """The part of a tensor by the formula that the file has of its entries."""
+    (entry,) = re.findall(r"part_entries : ∀ i j l, (.*) = partEntries i j l", text)
+    if entry.startswith("entries"):
+        modes = entry.split()[1:]
+        return np.einsum(f"{''.join(modes)}->ijl", tensor)
+    last, second, first = re.findall(r"[RQP] ([ijl]) [xyz]", entry)
+    P, Q, R = (array(text, letter) for letter in "PQR")
+    return np.einsum(f"{first}x,{second}y,{last}z,xyz->ijl", P, Q, R, tensor)
 
 
 def flattening(text: str, part: Any) -> Any:
@@ -81,21 +92,20 @@ def flattening(text: str, part: Any) -> Any:
 
 def check(proof: LeanProof, tensor: SparseTensor) -> None:
     """What is written proves what is stated."""
-    text, whole = proof.text, array(proof.text, "tensor")
+    text, whole = proof.text, array(proof.text, "entries")
     assert (whole == tensor.to_numpy()).all()
     assert text.count("(") == text.count(")")
     if proof.upper is not None:
         (r,) = re.findall(r"theorem rank_le : RankLE tensor (\d+)", text)
-        terms = text.partition("refine ⟨")[2].partition(", ?_⟩")[0].strip()
-        factors = re.split(r",\n    (?=!)", terms)
-        A, B, C = (np.array(vectors(one), object) for one in factors)
+        A, B, C = (array(text, letter) for letter in "ABC")
         assert len(A) == len(B) == len(C) == int(r) == proof.upper
         assert (np.einsum("si,sj,sl->ijl", A, B, C) == whole).all()
     if proof.lower is not None:
         part = whole
-        if "def part" in text:
-            part = array(text, "part")
+        if "def partEntries" in text:
+            part = array(text, "partEntries")
             assert (moved(text, whole) == part).all()
+            assert (stated(text, whole) == part).all()
         minor = array(text, "minor")
         assert (flattening(text, part) == minor).all()
         m = len(minor)
@@ -104,7 +114,7 @@ def check(proof: LeanProof, tensor: SparseTensor) -> None:
         q = part.shape[0] - 1 if "koszulLinear" in text else 1
         assert int(r) * q < m
         assert proof.lower == int(r) + 1
-    assert ("rank tensor = " in text) == (proof.lower == proof.upper)
+    assert ("rank_eq" in text) == (proof.lower == proof.upper)
 
 
 tensors = arrays.arrays(
@@ -172,17 +182,24 @@ def test_both_ends_of_matrices_and_their_field() -> None:
     proof = lean_proof([lower, upper], tensor, name="Strassen")
     check(proof, tensor)
     assert (proof.lower, proof.upper) == (6, 7)
-    assert proof.text.endswith("\nend Strassen\n")
+    assert proof.text.endswith("\nend «Strassen»\n")
     assert "Tensor Real 4 4 4" in proof.text
     over = [replace(end, field="Q") for end in (lower, upper)]
     assert "Tensor Rat 4 4 4" in lean_proof(over, tensor).text
+    # of two ends of a side the better one is written
+    weaker = rank_interval(tensor, methods=[]).certificates
+    both = lean_proof([*weaker, lower, upper], tensor)
+    assert (both.text, both.omitted) == (
+        proof.text.replace("Strassen", "Capacity"),
+        ("lower end 4: a better one is written.", "upper end 8: a better one is written."),
+    )
     with pytest.raises(InvalidArgumentError, match="over one field"):
         lean_proof([lower, over[1]], tensor)
     # both ends meet
     diagonal = from_dense(np.eye(3, dtype=int)[:, :, None] * np.eye(3, dtype=int)[:, None])
     met = lean_proof(rank_interval(diagonal, methods=[]).certificates, diagonal)
     check(met, diagonal)
-    assert "theorem rank_eq : rank tensor = 3" in met.text
+    assert "theorem rank_eq : BilinearComplexity.rank tensor = 3" in met.text
 
 
 def test_what_can_not_be_written_is_refused_with_the_reason() -> None:
@@ -201,6 +218,10 @@ def test_what_can_not_be_written_is_refused_with_the_reason() -> None:
         lean_proof(rank_interval(W).border.certificates, W)
     with pytest.raises(InvalidArgumentError, match="as a namespace of Lean; got 'a b'"):
         lean_proof(ends, W, name="a b")
+    zero = from_dense(np.zeros((2, 2, 2), int))
+    nothing = lean_proof(rank_interval(zero).certificates, zero)
+    assert (nothing.lower, nothing.upper) == (None, 0)
+    assert "lower end 0: it must rest on one argument; it adds up those of 0" in nothing.omitted[0]
     cube = from_dense(np.ones((2, 2, 2, 2), int))
     with pytest.raises(InvalidArgumentError, match="must have three modes"):
         lean_proof(rank_interval(cube).certificates, cube)
@@ -225,5 +246,7 @@ def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert code == 0
     assert "rank <= 3, for Lean 4; not the lower end 3: it must rest on one argument" in out
     code, _, err = run(capsys, "verify", found, "matrices:2x2x2", "--lean", written)
-    assert (code, "w" in err) == (2, True)
-    assert "rank <= 3" in written.read_text("utf-8") or "at most 3" in written.read_text("utf-8")
+    assert code == 2
+    assert "must be for the tensor" in err
+    # the file is as it was
+    assert "at most 3" in written.read_text("utf-8")

@@ -151,9 +151,9 @@ def verify(
                 print(visible(verdict_in_words(row, selection)))
         written: dict[str, Any] = {}
         if lean is not None and all(row["proved"] for row in rows):
-            written = {"lean": write_proof(lean, certificates, by_policy)}
+            written["lean"], made = write_proof(lean, certificates, by_policy)
             if not as_json:
-                print(visible(proof_in_words(written["lean"])))
+                print(visible(proof_in_words(written["lean"], made)))
     except (CertificateError, InvalidArgumentError, MemoryBudgetError, MultiValuedError) as error:
         raise type(error)(f"{certificate}: {error}") from None
     reason = next((verdict_in_words(row, selection) for row in rows if not row["proved"]), None)

@@ -9,19 +9,29 @@ of this library read it back and check its numbers.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from capacity.display import briefly_shown
 from capacity.errors import CertificateError, InvalidArgumentError
 from capacity.rank.factors import Factors, factors_of
 from capacity.rank.given import FactsOrTensor, given_of
 from capacity.rank.lean.minors import OTHERS, Minor, minor_of
-from capacity.rank.lean.pieces import EQUAL, HEAD, MAPPED, MINOR, PART, SWAPPED, TURNED, UPPER
+from capacity.rank.lean.pieces import (
+    EQUAL,
+    HEAD,
+    MAPPED,
+    MATRIX,
+    MINOR,
+    PART,
+    SWAPPED,
+    TURNED,
+    UPPER,
+)
 from capacity.rank.pencils.whole import in_terms
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.checker import verify
@@ -113,9 +123,12 @@ def lean_proof(
     ends = [certificates] if isinstance(certificates, Certificate) else list(certificates)
     found: dict[str, Factors | Minor] = {}
     omitted: list[str] = []
-    for end in ends:
+    # the best of each side is written
+    for end in sorted(ends, key=lambda end: end.value if end.side == "upper" else -end.value):
         _require_proved(end, of)
         try:
+            if end.side in found:
+                raise InvalidArgumentError("a better one is written.")
             found[end.side] = _content(end, tensor)
         except InvalidArgumentError as error:
             omitted.append(f"{end.side} end {end.value}: {error}")
@@ -141,21 +154,23 @@ def _require_proved(end: Certificate, of: FactsOrTensor) -> None:
 
 def _content(end: Certificate, tensor: SparseTensor) -> Factors | Minor:
     """Return what proves an end, small enough to be written."""
-    if end.side == "upper":
-        found = factors_of(in_terms(end.arguments, tensor), tensor)
-        if any(not isinstance(x, int) and not hasattr(x, "numerator")
-               for matrix in found.matrices for x in matrix.ravel().tolist()):  # fmt: skip
-            raise InvalidArgumentError("its coefficients must be rational numbers.")
-        numbers = sum(matrix.size for matrix in found.matrices)
-    elif len(end.arguments) == 1 and not end.groups:
-        found = minor_of(end.arguments[0], tensor)
-        numbers = 2 * found.entries.size + found.part.size
-    else:
+    size = math.prod(tensor.shape)
+    if end.side == "lower" and (len(end.arguments) != 1 or end.groups):
         raise InvalidArgumentError(
             f"it must rest on one argument; it adds up those of {len(end.arguments)}."
         )
-    size = numbers + int(np.prod(tensor.shape))
-    if size > MOST_NUMBERS:
+    if size <= MOST_NUMBERS and end.side == "lower":
+        found = minor_of(next(iter(end.arguments)), tensor)
+        size += 2 * found.entries.size + found.part.size
+    elif size <= MOST_NUMBERS:
+        found = factors_of(in_terms(end.arguments, tensor), tensor)
+        if any(not isinstance(x, int | Fraction)
+               for matrix in found.matrices for x in matrix.ravel().tolist()):  # fmt: skip
+            raise InvalidArgumentError("its coefficients must be rational numbers.")
+        size += sum(matrix.size for matrix in found.matrices)
+    else:
+        found = None
+    if found is None or size > MOST_NUMBERS:
         raise InvalidArgumentError(
             f"at most {MOST_NUMBERS:,} numbers are written; this end needs {size:,}."
         )
@@ -174,34 +189,34 @@ def _written(
     what = f"A tensor of the shape {shape} has rank {' and '.join(ends)} over {k}."
     parts = [
         HEAD.format(
-            what=what, name=name, k=k, shape=_sizes(tensor.shape), tensor=_vector(tensor.to_numpy())
+            what=what, name=name, k=k, shape=_sizes(tensor.shape),
+            entries=_vector(tensor.to_numpy()),
         )
-    ]
+    ]  # fmt: skip
     if isinstance(upper, Factors):
-        A, B, C = (_vector(matrix.T, "    ") for matrix in upper.matrices)
-        parts.append(UPPER.format(r=upper.rank, A=A, B=B, C=C))
+        A, B, C = (_vector(matrix.T) for matrix in upper.matrices)
+        a, b, c = tensor.shape
+        parts.append(UPPER.format(k=k, r=upper.rank, a=a, b=b, c=c, A=A, B=B, C=C))
     if isinstance(lower, Minor):
         parts += _of_minor(lower, k)
     if least is not None and least == most:
         parts.append(EQUAL.format(r=least))
-    return LeanProof("".join([*parts, f"\nend {name}\n"]), least, most, omitted)
+    return LeanProof("".join([*parts, f"\nend «{name}»\n"]), least, most, omitted)
 
 
 def _of_minor(minor: Minor, k: str) -> Iterator[str]:
     """Yield the part of a tensor, its minor, and the bound."""
     a, b, c = minor.part.shape
     m, moved = len(minor.rows), "h"
-    names = ["part", "tensor"]
     if minor.maps is not None:
         yield MAPPED.format(k=k)
         for letter, P in zip("PQR", minor.maps, strict=True):
             rows, columns = P.shape
-            yield (f"\nnoncomputable def {letter} : Fin {rows} → Fin {columns} → {k} :=\n"
-                   f"  {_vector(P)}\n")  # fmt: skip
-            moved, names = f"mapped {letter} ({moved})", [*names, letter]
-    # a turn begins with the next mode; with the second one first, the others are exchanged
+            yield MATRIX.format(letter=letter, rows=rows, columns=columns, matrix=_vector(P))
+            moved = f"mapped (fun i x => ({letter} i x : {k})) ({moved})"
     if minor.mode:
         yield TURNED.format(k=k)
+    # a turn begins with the next mode; with the second one first, the others are exchanged
     for _ in range(minor.mode):
         moved = f"turned ({moved})"
     if minor.mode == 1:
@@ -209,28 +224,56 @@ def _of_minor(minor: Minor, k: str) -> Iterator[str]:
         moved = f"swapped ({moved})"
     is_part = minor.maps is not None or minor.mode > 0
     if is_part:
+        # indices of the part for each mode of the tensor
+        i, j, last = ("ijl", "jil", "jli")[minor.mode]
+        entry = f"entries {i} {j} {last}" if minor.maps is None else (
+            f"∑ z, R {last} z * ∑ y, Q {j} y * ∑ x, P {i} x * entries x y z"
+        )  # fmt: skip
         second, third = OTHERS[minor.mode]
         yield PART.format(
             what=f"{'A part of the' if minor.maps else 'The'} tensor with the modes "
                  f"{minor.mode}, {second} and {third} as its first, second and third one.",
-            k=k, shape=_sizes(minor.part.shape), part=_vector(minor.part), moved=moved,
-            names=", ".join(names),
+            k=k, shape=_sizes(minor.part.shape), entries=_vector(minor.part), entry=entry,
+            moved=moved,
         )  # fmt: skip
-    of = "part" if is_part else "tensor"
-    koszul, unfolding = f"koszulLinear {k} {a} {b} {c}", f"flatteningLinear (k := {k})"
+    of, given = ("part", "(rank_part_le h)") if is_part else ("tensor", "h")
+    entries = "partEntries" if is_part else "entries"
+    fill = _koszul if minor.is_koszul else _unfolding
+    about = fill(k, a, b, c, entries, of)
     yield MINOR.format(
-        m=m, k=k, of=of, given="(rank_part_le h)" if is_part else "h", r=minor.value - 1,
+        m=m, k=k, of=of, given=given, r=minor.value - 1, **about,
         rows=_places(minor.rows, koszul=minor.is_koszul), columns=_places(minor.columns),
-        row_type=f"Prod (Fin {c}) (KoszulPair {a})" if minor.is_koszul else f"Fin {a}",
-        column_type=f"Prod (Fin {b}) (Fin {a})" if minor.is_koszul else f"Prod (Fin {b}) (Fin {c})",
-        flattening="Koszul flattening" if minor.is_koszul else "unfolding",
         minor=_vector(minor.entries), inverse=_vector(minor.inverse()),
-        linear=f"{koszul if minor.is_koszul else unfolding} {of}",
-        definition="koszulLinear, koszulMatrix" if minor.is_koszul else "flattening",
-        theorem="koszul_not_rankLE_of_mul_lt_of_minor_ne_zero rows columns" if minor.is_koszul
-                else "not_rankLE_of_mul_lt_of_submatrix_det_ne_zero (q := 1) flatteningLinear\n"
-                     "    rank_flatteningLinear_simple_le_one rows columns",
     )  # fmt: skip
+
+
+def _koszul(k: str, a: int, b: int, c: int, entries: str, of: str) -> dict[str, str]:
+    """Words about a minor of a Koszul flattening."""
+    rational = f"fun i j l => ({entries} i j l : Rat)"
+    return {
+        "row_type": f"Prod (Fin {c}) (KoszulPair {a})",
+        "column_type": f"Prod (Fin {b}) (Fin {a})",
+        "flattening": "Koszul flattening",
+        "linear": f"koszulLinear {k} {a} {b} {c} {of}",
+        "entry": f"koszulMatrix ({rational}) (rows i) (columns j)",
+        "unfold": "simp only [Matrix.submatrix_apply, koszulLinear_apply, koszulMatrix_apply, "
+                  f"{of}]\n    split_ifs <;> simp",
+        "theorem": "koszul_not_rankLE_of_mul_lt_of_minor_ne_zero rows columns",
+    }  # fmt: skip
+
+
+def _unfolding(k: str, a: int, b: int, c: int, entries: str, of: str) -> dict[str, str]:
+    """Words about a minor of an unfolding."""
+    return {
+        "row_type": f"Fin {a}",
+        "column_type": f"Prod (Fin {b}) (Fin {c})",
+        "flattening": "unfolding",
+        "linear": f"flatteningLinear (k := {k}) {of}",
+        "entry": f"({entries} (rows i) (columns j).1 (columns j).2 : Rat)",
+        "unfold": f"simp [flattening, {of}]",
+        "theorem": "not_rankLE_of_mul_lt_of_submatrix_det_ne_zero (q := 1) flatteningLinear\n"
+                   "    rank_flatteningLinear_simple_le_one rows columns",
+    }  # fmt: skip
 
 
 def _sizes(shape: Sequence[int]) -> str:

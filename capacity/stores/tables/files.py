@@ -203,7 +203,7 @@ def parquet_table(
     Raises
     ------
     DatabaseFormatError
-        If it can't be read as Parquet, a column isn't of text, or it passes a limit.
+        If it can't be read as Parquet, a column has no texts, or it passes a limit.
     """
     import pyarrow.parquet as pq
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from capacity.database.facts import Database
-from capacity.database.io.frames import texts_of
+from capacity.database.io.cell_texts import texts_of, values_of
 from capacity.database.io.table_options import Columns, TableForm, TableTerms, table_options
 from capacity.database.io.tables.cells import read_rows
 from capacity.database.io.tables.headers import Row
@@ -73,7 +73,7 @@ def from_arrow(
         ) from None
     names = tuple(given.column_names)
     at, options = narrowed(Table("the table", "arrow", [], names), options)
-    cells = [texts_of(given.column(i).to_pylist(), names[i]) for i in at]
+    cells = [texts_of(values_of(given.column(i)), names[i]) for i in at]
     rows: list[Row] = list(enumerate(zip(*cells, strict=True)))  # type: ignore[arg-type]
     chosen = Table("the table", "arrow", rows, tuple(names[i] for i in at))
     return read_rows(chosen, options, multi=multi)

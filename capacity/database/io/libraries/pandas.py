@@ -9,7 +9,7 @@ from capacity.checks import shown
 from capacity.database.arity import LEAST, MOST, role_names
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike, require_database
-from capacity.database.io.frames import texts_of
+from capacity.database.io.cell_texts import texts_of
 from capacity.database.io.table_options import (
     Columns,
     TableForm,

@@ -12,7 +12,8 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capacity.database.io.frames import texts_of
+from capacity.database.io.cell_texts import texts_of, values_of
+from capacity.database.terms.columns import compute
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 BATCH = 2**16
 # bytes of texts that are made at once, where a page may stand for more than it holds
 _HELD = 2**25
+# the first and the last day of Python's calendar, counted from 1970
+_DAYS = -719_162, 2_932_896
 
 
 def checked_batches(
@@ -156,6 +159,8 @@ def _with_dictionary(column: Any) -> Any:
     if column.type == wanted or pa.types.is_null(column.type):
         return column
     if not pa.types.is_dictionary(column.type):
+        # of the smaller decimals pyarrow makes no dictionary
+        column = as_texts(column) if pa.types.is_decimal(column.type) else column
         column = column.dictionary_encode()
     indices, values = column.indices.cast(pa.int32()), column.dictionary
     return pa.DictionaryArray.from_arrays(indices, as_texts(values).cast(pa.string()))
@@ -170,11 +175,23 @@ def is_of_values(of: Any) -> bool:
 
 
 def as_texts(column: Any) -> Any:
-    """Write numbers, truth values and days as `texts_of` does; a column of texts stays."""
+    """Write numbers, truth values and days as `texts_of` does; a column of texts stays.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        For a day that no calendar of Python has.
+    """
     import pyarrow as pa
 
     if not is_of_values(column.type):
         return column
+    if pa.types.is_date(column.type):
+        days = column.cast(pa.date32())
+        ends = compute().min_max(days.view(pa.int32())).as_py()
+        if ends["min"] is not None and not (_DAYS[0] <= ends["min"] and ends["max"] <= _DAYS[1]):
+            raise pa.ArrowInvalid("a day is outside the years 1 to 9999")
+        return days.cast(pa.string())
     if pa.types.is_integer(column.type):
         return column.cast(pa.string())
-    return pa.array(texts_of(column.to_pylist(), "of numbers"), pa.string())
+    return pa.array(texts_of(values_of(column), "of numbers"), pa.string())

@@ -57,6 +57,15 @@ def texts_of(cells: Iterable[Any], column: object) -> list[str | None]:
     return [_text(cell, number, column, daily) for number, cell in enumerate(given)]
 
 
+def values_of(column: Any) -> list[Any]:
+    """Return the values of a column of Arrow; a number of single precision stays one.
+
+    Its text has no more digits than it has: 0.1, and not 0.10000000149011612.
+    """
+    is_single = str(column.type) in ("float", "halffloat")
+    return list(np.asarray(column)) if is_single else column.to_pylist()
+
+
 def is_missing(cell: object) -> bool:
     """Return whether a cell has no value: None, a float that isn't a number, or pandas' NA and NaT.
 

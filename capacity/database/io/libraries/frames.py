@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -12,6 +12,13 @@ from typing import Any
 import numpy as np
 
 from capacity.checks import shown
+from capacity.database.facts import Database
+from capacity.database.io.table_options import TableOptions
+from capacity.database.io.tables.cells import read_rows
+from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.layout import narrowed
+from capacity.database.io.tables.table import Table
+from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidTypeError
 
 # pandas' own values for what is missing, which isn't imported here
@@ -55,6 +62,29 @@ def texts_of(cells: Iterable[Any], column: object) -> list[str | None]:
     moments = [c for c in given if isinstance(c, datetime.datetime) and not is_missing(c)]
     daily = all(moment.time() == _EMPTY and moment.tzinfo is None for moment in moments)
     return [_text(cell, number, column, daily) for number, cell in enumerate(given)]
+
+
+def database_of_columns(
+    name: str,
+    format: str,
+    names: tuple[Any, ...],
+    column: Callable[[int], Iterable[Any]],
+    options: TableOptions,
+    multi: MultiPolicy | None,
+) -> Database:
+    """Make a database of a table whose columns a library holds, each by its position.
+
+    Raises
+    ------
+    DatabaseFormatError
+        As `narrowed` and `read_rows` do.
+    InvalidTypeError
+        As `texts_of` does.
+    """
+    at, options = narrowed(Table(name, format, [], names), options)
+    cells = [texts_of(column(i), names[i]) for i in at]
+    rows: list[Row] = list(enumerate(zip(*cells, strict=True)))  # type: ignore[arg-type]
+    return read_rows(Table(name, format, rows, tuple(names[i] for i in at)), options, multi=multi)
 
 
 def is_missing(cell: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,8 +13,8 @@ import numpy as np
 
 from capacity.checks import shown
 from capacity.database.facts import Database
-from capacity.database.io.table_options import TableOptions
-from capacity.database.io.tables.cells import read_rows
+from capacity.database.io.table_options import TableOptions, TableTerms, check_terms
+from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import narrowed
 from capacity.database.io.tables.table import Table
@@ -85,6 +85,21 @@ def database_of_columns(
     cells = [texts_of(column(i), names[i]) for i in at]
     rows: list[Row] = list(enumerate(zip(*cells, strict=True)))  # type: ignore[arg-type]
     return read_rows(Table(name, format, rows, tuple(names[i] for i in at)), options, multi=multi)
+
+
+def unmistakable_cells(db: Database, terms: TableTerms | None) -> Iterator[list[str]]:
+    """Write cells for another library, as `cells_of` does, and refuse what it would mistake.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For an unknown form, and as `cells_of` and `refuse_labels_like_terms` do.
+    """
+    check_terms(terms)
+    form, cells = cells_of(db, terms)
+    if form == "label" and terms is None:
+        refuse_labels_like_terms(db)
+    return cells
 
 
 def is_missing(cell: object) -> bool:

@@ -9,7 +9,7 @@ from capacity.checks import shown
 from capacity.database.arity import LEAST, MOST, role_names
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike, require_database
-from capacity.database.io.libraries.frames import database_of_columns
+from capacity.database.io.libraries.frames import database_of_columns, unmistakable_cells
 from capacity.database.io.table_options import (
     Columns,
     TableForm,
@@ -17,7 +17,6 @@ from capacity.database.io.table_options import (
     TableTerms,
     table_options,
 )
-from capacity.database.io.tables.cells import unmistakable_cells
 from capacity.database.io.tables.headers import role_order
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError, InvalidTypeError

@@ -9,8 +9,9 @@ import numpy as np
 from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike, require_triples
+from capacity.database.io.libraries.frames import unmistakable_cells
 from capacity.database.io.table_options import TableTerms, table_options
-from capacity.database.io.tables.cells import read_rows, unmistakable_cells
+from capacity.database.io.tables.cells import read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError, InvalidTypeError

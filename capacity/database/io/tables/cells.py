@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.io.files.foreign import AS_TEXT
-from capacity.database.io.table_options import TableOptions, TableTerms, check_terms
+from capacity.database.io.table_options import TableOptions, TableTerms
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import layout_of
 from capacity.database.io.tables.table import Table
@@ -307,21 +307,6 @@ def cells_of(db: Database, terms: TableTerms | None) -> tuple[TableTerms, Iterat
             '`terms="n3"`, or make a database of labels first.'
         )
     return form, ([texts[i] for i in row] for row in db.token_tuples.tolist())
-
-
-def unmistakable_cells(db: Database, terms: TableTerms | None) -> Iterator[list[str]]:
-    """Write cells for another library, as `cells_of` does, and refuse what it would mistake.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For an unknown form, and as `cells_of` and `refuse_labels_like_terms` do.
-    """
-    check_terms(terms)
-    form, cells = cells_of(db, terms)
-    if form == "label" and terms is None:
-        refuse_labels_like_terms(db)
-    return cells
 
 
 def refuse_labels_like_terms(db: Database) -> None:

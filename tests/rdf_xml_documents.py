@@ -1,15 +1,8 @@
-"""Documents of RDF/XML, and what rdflib makes of them, which reads XML by expat, too."""
+"""Documents of RDF/XML, drawn at random."""
 
 from __future__ import annotations
 
-import warnings
-
-import pyoxigraph as ox
 from hypothesis import strategies as st
-
-from capacity.database import Database, parse_rdf
-from capacity.database.terms.nodes import term_to_pyoxigraph
-from tests.w3c import by_graph, canonical
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 BASE = "http://b.example/c/d?q"
@@ -207,43 +200,3 @@ def documents(draw: st.DrawFn) -> str:
     for number in range(body.count("j%")):
         body = body.replace("j%", f"j{number}", 1)
     return f"{before}<!-- c --><!DOCTYPE rdf:RDF [{declared}]>\n{body}<?p i?>\n"
-
-
-def by_rdflib(text: str) -> dict[str, list[list[str]]] | None:
-    """Lines of the facts that rdflib reads; None if it refuses the document."""
-    try:
-        return _by_rdflib(text)
-    # of SAX, and whatever else comes of what it doesn't expect
-    except Exception:
-        return None
-
-
-def _by_rdflib(text: str) -> dict[str, list[list[str]]]:
-    import rdflib
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        # or it would write XML literals in its own way
-        normalize, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
-        try:
-            graph = rdflib.Graph().parse(data=text.encode(), format="xml", publicID=BASE)
-        finally:
-            rdflib.NORMALIZE_LITERALS = normalize
-    lines = graph.serialize(format="nt", encoding="utf-8")
-    return canonical(by_graph(ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)))
-
-
-def by_capacity(text: str) -> dict[str, list[list[str]]]:
-    """Lines of the facts that are read, or the error."""
-    return lines_of(
-        parse_rdf(
-            text, "rdfxml", base=BASE, multi="keep", allow_empty=True, annotations_of_facts="keep"
-        )
-    )
-
-
-def lines_of(db: Database) -> dict[str, list[list[str]]]:
-    """Lines of facts that are the same whatever the names of blank nodes."""
-    tokens = [term_to_pyoxigraph(token) for token in db.tokens]
-    triples = {ox.Triple(*(tokens[i] for i in row)) for row in db.token_triples.tolist()}  # type: ignore[arg-type]
-    return canonical({"default": [triples]})

@@ -69,7 +69,7 @@ WORK: dict[str, tuple[str, list[object]]] = {
         ["attention", "{folder}/model", "--text", "the court", "--out", "{folder}/a.png"],
     ),
     "recall": (
-        "capacity.recall.answer_scores._log_p",
+        "capacity.recall.scores.continuations.log_p",
         ["recall", "{folder}/language-model", FIGURE_1, "--keep", "{folder}/answers.jsonl"],
     ),
     "report": (

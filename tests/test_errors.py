@@ -36,7 +36,7 @@ ALLOWED = {
         "other signals end a command as Ctrl-C does",
     ("capacity/transformer/activations/following/by_tensor.py", "KeyError"):
         "Python asks for it: a mapping's methods rest on it",
-    ("capacity/transformer/activations/records/cache.py", "AttributeError"):
+    ("capacity/transformer/activations/records/heads.py", "AttributeError"):
         "Python asks for it: a field without a default has no value in its class",
     ("capacity/rank/interval.py", "KeyboardInterrupt"):
         "Ctrl-C, which a search has kept in its interval",

@@ -22,7 +22,7 @@ from capacity.layer import (
 from capacity.rank import numerical_rank_estimates
 from capacity.sweep import Run
 from experiments.common.harness import BEST, paper_plan
-from experiments.held_layers import heads, layers, least_rank, precision, tau_widths
+from experiments.held_layers import heads, layers, precision, ranks, tau_widths
 
 
 def test_a_head_that_alone_distinguishes_subjects_is_the_one_that_counts() -> None:
@@ -79,14 +79,14 @@ def test_truncation_keeps_every_fact_first_and_no_more_directions_than_it_says()
     db = random_database(3, subjects=(3, 6), predicates=(2, 3), triples=(8, 30))
     layer = store_in_value_output(db, 0.99)
     with torch.no_grad():
-        truncated, directions = least_rank.truncated_layer(layer, db)
+        truncated, directions = ranks.truncated_layer(layer, db)
         assert memorises(truncated, db, "argmax")
         # by hand W_U has three directions at most: s_v, s_v^2, and what is no object
         assert directions <= 3 < layer.config.d_model
         assert np.linalg.matrix_rank(truncated.W_U.numpy()) == directions
         L = layer_tensor(truncated, db).L
         lower = numerical_rank_estimates(L, threshold=1e-9).unfolding_rank
-        assert lower <= least_rank.rank_upper(truncated, directions, db)
+        assert lower <= ranks.rank_upper(truncated, directions, db)
 
 
 def one_object_of_each_predicate() -> Database:
@@ -98,12 +98,10 @@ def test_the_penalty_leaves_few_singular_values_and_every_fact_first() -> None:
     layer = AttentionLayer(LayerConfig(4, 2, 2, 2), db.n_tokens, seed=1)
     train(layer, db, Recipe(**BEST, epochs=500))
     layer = layer.double()
-    made = least_rank.penalised_layer(layer, db, 1.0, 200)
+    made = ranks.penalised_layer(layer, db, 1.0, 200)
     assert memorises(made, db, "argmax")
     with torch.no_grad():
-        before, after = (
-            float(least_rank.spread(layer_tensor(each, db).L, 4)) for each in (layer, made)
-        )
+        before, after = (float(ranks.spread(layer_tensor(each, db).L, 4)) for each in (layer, made))
     # two slices of rank one distinguish three objects, and have at most sqrt(2) times their norm
     assert after <= math.sqrt(2) * 1.05 < before
 
@@ -113,13 +111,13 @@ def test_what_is_kept_is_the_least_that_puts_every_fact_first() -> None:
     db = one_object_of_each_predicate()
     layer = store_in_value_output(db, 0.99)
     with torch.no_grad():
-        assert 1 <= least_rank.kept_rank(layer, db) <= 2
+        assert 1 <= ranks.kept_rank(layer, db) <= 2
     # every pair has an object of its own: 15 of them in a plane need several values of each slice
     db = Database.from_triples([(f"s{i}", f"p{j}", f"o{i}{j}") for i in range(5) for j in range(3)])
     layer = store_in_value_output(db, 0.99)
     with torch.no_grad():
-        kept = least_rank.kept_rank(layer, db)
-        assert 2 <= kept <= least_rank.rank_upper(layer, layer.config.d_model, db)
+        kept = ranks.kept_rank(layer, db)
+        assert 2 <= kept <= ranks.rank_upper(layer, layer.config.d_model, db)
 
 
 def test_layers_that_hold_are_measured_and_others_only_counted() -> None:

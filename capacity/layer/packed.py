@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,9 +24,6 @@ from capacity.layer.model.config import AnyConfig, LayerConfig
 from capacity.layer.model.decoder import AnyLayer
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.run.recipe import Recipe, Training
-
-if TYPE_CHECKING:
-    from capacity.layer.engines.engine import RunMany
 
 
 class PackedLayers:
@@ -142,7 +139,9 @@ class PackedLayers:
 
 
 def train_together(
-    run_many: RunMany,
+    run_many: Callable[
+        [PackedLayers, Sequence[Database], Recipe, Sequence[np.random.Generator]], list[Training]
+    ],
     tasks: Sequence[tuple[AnyLayer, Database]],
     recipe: Recipe,
     rngs: Sequence[np.random.Generator],

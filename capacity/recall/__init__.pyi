@@ -1,4 +1,3 @@
-from .answer_scores import PseudoLikelihood as PseudoLikelihood
 from .asking import Answers as Answers
 from .asking import Candidates as Candidates
 from .asking import recall as recall
@@ -23,6 +22,7 @@ from .random_parts import Measure as Measure
 from .random_parts import beside_random_parts as beside_random_parts
 from .result import Over as Over
 from .result import Recall as Recall
+from .scores.masked import PseudoLikelihood as PseudoLikelihood
 from .templates import Template as Template
 from .templates import TemplatesLike as TemplatesLike
 from .templates import read_templates as read_templates

@@ -20,9 +20,10 @@ from capacity.recall.questions import Candidates, filling, prepared
 from capacity.recall.templates import Template, TemplatesLike
 
 if TYPE_CHECKING:
-    from capacity.recall.answer_scores import Answered, PseudoLikelihood
     from capacity.recall.kept import Kept
     from capacity.recall.result import Recall
+    from capacity.recall.scores.answered import Answered
+    from capacity.recall.scores.masked import PseudoLikelihood
     from capacity.recall.sentences import Query, Sentence
 
 Answers: TypeAlias = Literal["all", "best"]
@@ -58,9 +59,9 @@ def recall(
 
     The score of an object is the log-likelihood of its tokens in the template's place given all the
     rest: of a causal model that of the sentence from the object's first token on, as
-    `capacity.recall.answer_scores` defines it; of an encoder-decoder that of what its decoder
-    writes; of a masked model a pseudo-log-likelihood. Sentences are
-    passed to the model as they are, without a chat template.
+    `capacity.recall.scores.continuations` defines it; of an encoder-decoder that of what its
+    decoder writes; of a masked model a pseudo-log-likelihood. Sentences are passed to the model as
+    they are, without a chat template.
 
     Parameters
     ----------
@@ -145,9 +146,10 @@ def recall(
     for ranks of whole sentences.
     """
     with needed_by("recall"):
-        from capacity.recall.answer_scores import ContinuationScorer, MaskedScorer
         from capacity.recall.kept import Kept
         from capacity.recall.result import Recall
+        from capacity.recall.scores.continuations import ContinuationScorer
+        from capacity.recall.scores.masked import MaskedScorer
         from capacity.recall.sentences import Writer
         from capacity.recall.table import Asked, table_of
         from capacity.transformer.activations.models.pretrained import quietly

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from capacity.errors import FormatError
-from capacity.recall.answer_scores import Answered
+from capacity.recall.scores.answered import Answered
 from capacity.recall.sentences import Query
 from capacity.safe_files import read_file, require_replaceable, write_whole
 

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.recall.answer_scores import Answered
 from capacity.recall.questions import Question
+from capacity.recall.scores.answered import Answered
 from capacity.recall.sentences import Query, Writer
 
 

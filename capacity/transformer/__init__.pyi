@@ -5,10 +5,10 @@ from .activations.models.pretrained import load_pretrained as load_pretrained
 from .activations.patching import ablated as ablated
 from .activations.patching import patched as patched
 from .activations.records.cache import ActivationCache as ActivationCache
-from .activations.records.cache import LayerActivations as LayerActivations
 from .activations.records.cache import Normed as Normed
 from .activations.records.cache import Step as Step
 from .activations.records.cache import Written as Written
+from .activations.records.heads import LayerActivations as LayerActivations
 from .activations.records.tensors import from_tensors as from_tensors
 from .activations.records.tensors import from_transformer_lens as from_transformer_lens
 from .activations.records.validation import Check as Check
@@ -36,8 +36,8 @@ from .identifiability.logit_rank import minimum_logit_rank as minimum_logit_rank
 from .identifiability.logit_rank import p4_defect as p4_defect
 from .identifiability.logit_rank import p4_excess as p4_excess
 from .identifiability.nullity import ValueRanks as ValueRanks
-from .identifiability.nullity import unique_rows as unique_rows
 from .identifiability.nullity import value_ranks as value_ranks
+from .identifiability.unique_rows import unique_rows as unique_rows
 from .identifiability.witness import Witness as Witness
 from .identifiability.witness import alternative_attention as alternative_attention
 from .identifiability.witness import alternative_keys as alternative_keys

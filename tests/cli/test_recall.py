@@ -110,7 +110,7 @@ def test_an_interrupted_run_is_continued(
     templates: Path,
     tmp_path: Path,
 ) -> None:
-    from capacity.recall.answer_scores import ContinuationScorer
+    from capacity.recall.scores.continuations import ContinuationScorer
 
     keep = tmp_path / "answers.jsonl"
     answer, asked = ContinuationScorer.answer, []

@@ -16,7 +16,7 @@ from capacity.database.io.tables import parquet
 from capacity.database.io.tables.parquet_pages import sizes_of_pages
 from capacity.errors import DatabaseFormatError
 from capacity.stores import count_duckdb
-from tests.harmful_files import understated, varint
+from tests.harmful_binaries import understated, varint
 
 N = 4000
 TABLE = pa.table(

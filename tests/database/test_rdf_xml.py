@@ -15,7 +15,8 @@ from capacity.database.io.rdf.rdfxml.names import Base
 from capacity.errors import DatabaseFormatError
 from capacity.stores import count_duckdb
 from tests.database.ways import WAYS, read_by
-from tests.rdf_xml_documents import RDF, by_capacity, by_rdflib, documents
+from tests.rdf_xml_documents import RDF, documents
+from tests.rdf_xml_readers import by_capacity, by_rdflib
 
 HEAD = f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:e="http://e/">'
 XML_LITERAL = "^^<rdf:XMLLiteral>"

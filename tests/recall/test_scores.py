@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from capacity.recall import Recall, recall
-from capacity.recall.answer_scores import ContinuationScorer
+from capacity.recall.scores.continuations import ContinuationScorer
 from capacity.recall.sentences import Query, Sentence
 from tests.recall.tiny_language_models import MODELS, TEMPLATES, facts, rows_of, trained
 

@@ -12,7 +12,7 @@ from capacity import Database
 from capacity.database import Term, parse_rdf
 from capacity.errors import CapacityError, InvalidArgumentError, UnknownTokenError
 from capacity.recall import Template, read_templates, recall
-from capacity.recall.questions import names_in_sentences
+from capacity.recall.names import names_in_sentences
 from capacity.recall.templates import templates_for
 from tests.recall.tiny_language_models import gpt2
 

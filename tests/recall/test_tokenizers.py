@@ -15,7 +15,7 @@ from tokenizers import models as token_models
 from capacity import Database
 from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError
 from capacity.recall import recall
-from capacity.recall.answer_scores import ContinuationScorer
+from capacity.recall.scores.continuations import ContinuationScorer
 from capacity.recall.sentences import Query, Sentence, Writer
 from capacity.transformer import load_pretrained
 from tests.recall.tiny_language_models import bert, byte_tokenizer, facts, gpt2, llama, rows_of, t5

@@ -7,7 +7,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import flint
 import numpy as np
 
 from capacity.rank import (
@@ -25,7 +24,7 @@ from capacity.rank import (
 )
 from tests.second_checker.algebras import proves_algebra
 from tests.second_checker.completions import proves_completion
-from tests.second_checker.slices import diagonal, rank_of_two_slices, square_slices
+from tests.second_checker.slices import proves_more_than_n, rank_of_two_slices
 from tests.second_checker.theorems import proves_published
 from tests.second_checker.trees import proves_cases, proves_locus
 from tests.second_checker.views import dense, indices_of, rational_rank, tensor_of
@@ -84,7 +83,7 @@ def proves_lower(
             return proves_algebra(argument, D)
         if isinstance(argument, RankOneLocus):
             return proves_locus(argument, D)
-        return _proves_more_than_n(argument, D)
+        return proves_more_than_n(argument, D)
     assert isinstance(argument, Pencil)
     if len(set(argument.slices.tolist())) != 2 or argument.mode not in (0, 1, 2):
         return None
@@ -214,26 +213,4 @@ def _proves_flattening(argument: Koszul, D: np.ndarray) -> set[tuple[int, int]] 
     # a simple tensor has rank C(n - 1, p)
     if argument.value > -(-rational_rank(matrix) // math.comb(n - 1, p)):
         return None
-    return indices_of(argument.view)
-
-
-def _proves_more_than_n(argument: Diagonalization, D: np.ndarray) -> set[tuple[int, int]] | None:
-    slices = square_slices(argument, D)
-    if slices is None or argument.value != slices[0].nrows() + 1:
-        return None
-    if len(argument.combination):
-        return indices_of(argument.view) if diagonal(argument, slices) is False else None
-    n = slices[0].nrows()
-    for point in itertools.product(range(n + 1), repeat=len(slices)):
-        X = flint.fmpq_mat(n, n)
-        for c, M in zip(point, slices, strict=True):
-            X = X + M * c
-        if X.det() != 0:
-            return None
-    across = [[M.tolist()[i] for M in slices] for i in range(n)]
-    down = [[M.transpose().tolist()[i] for M in slices] for i in range(n)]
-    for unfolded in (across, down):
-        rows = [[Fraction(int(x.p), int(x.q)) for row in rows for x in row] for rows in unfolded]
-        if rational_rank(rows) < n:
-            return None
     return indices_of(argument.view)

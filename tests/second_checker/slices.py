@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from typing import Any
 
 import flint
 import numpy as np
 
 from capacity.rank import Diagonalization
-from tests.second_checker.views import dense, matrix_rank
+from tests.second_checker.views import dense, indices_of, matrix_rank, rational_rank
 
 
 def square_slices(argument: Diagonalization, D: np.ndarray) -> list[flint.fmpq_mat] | None:
@@ -136,3 +137,25 @@ def smith_form(M: list[list[Any]]) -> list[Any]:
         del M[i]
         for row in M:
             del row[j]
+
+
+def proves_more_than_n(argument: Diagonalization, D: np.ndarray) -> set[tuple[int, int]] | None:
+    slices = square_slices(argument, D)
+    if slices is None or argument.value != slices[0].nrows() + 1:
+        return None
+    if len(argument.combination):
+        return indices_of(argument.view) if diagonal(argument, slices) is False else None
+    n = slices[0].nrows()
+    for point in itertools.product(range(n + 1), repeat=len(slices)):
+        X = flint.fmpq_mat(n, n)
+        for c, M in zip(point, slices, strict=True):
+            X = X + M * c
+        if X.det() != 0:
+            return None
+    across = [[M.tolist()[i] for M in slices] for i in range(n)]
+    down = [[M.transpose().tolist()[i] for M in slices] for i in range(n)]
+    for unfolded in (across, down):
+        rows = [[Fraction(int(x.p), int(x.q)) for row in rows for x in row] for rows in unfolded]
+        if rational_rank(rows) < n:
+            return None
+    return indices_of(argument.view)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from capacity.checks import require_choice
-from capacity.database.choosing.hanging import schema_facts
 from capacity.database.describing import Sorting
-from capacity.database.describing.advice import Advice, advice_on
+from capacity.database.describing.advice import advice_on
+from capacity.database.describing.measured import Measured
 from capacity.database.describing.rows import PredicateRow, predicate_rows
 from capacity.database.describing.void import as_turtle
 from capacity.database.describing.writing import as_html, as_text
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from capacity.database.given_facts import DatabaseLike
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Description:
+class Description(Measured):
     """The facts of a database, predicate by predicate; `describe` makes one.
 
     Attributes
@@ -47,28 +44,6 @@ class Description:
     advice : tuple of Advice
         What parts of the facts carry, and the selection that omits each.
     """
-
-    db: Database
-    slices: tuple[int, ...]
-    components: tuple[int, ...]
-    predicates: tuple[PredicateRow, ...]
-    classes: tuple[tuple[Term, int], ...]
-    advice: tuple[Advice, ...]
-
-    @property
-    def bound(self) -> int:
-        """An upper bound of the rank: the smallest sum of slice ranks."""
-        return min(self.slices)
-
-    @cached_property
-    def kinds(self) -> dict[str, int]:
-        """Numbers of facts that are schema or hang on it, annotations, literals, or hold blanks."""
-        return {
-            "schema": int(schema_facts(self.db).sum()),
-            "annotations": sum(row.facts for row in self.predicates if row.annotation),
-            "literals": sum(row.literal_facts for row in self.predicates),
-            "blank_nodes": sum(row.blank_facts for row in self.predicates),
-        }
 
     def __repr__(self) -> str:
         return (

@@ -35,7 +35,7 @@ from capacity.database.terms.vocabularies import DC_TERMS, RDF
 from capacity.visible import STEERING
 
 if TYPE_CHECKING:
-    from capacity.database.describing.dataset import Description
+    from capacity.database.describing.measured import Measured
     from capacity.database.describing.rows import PredicateRow
     from capacity.database.source import Source
 
@@ -63,7 +63,7 @@ _ESCAPES = {code: f"\\u{code:04X}" for code in STEERING - set(b"\t\n")}
 _Node = ox.NamedNode | ox.BlankNode
 
 
-def as_turtle(of: Description) -> str:
+def as_turtle(of: Measured) -> str:
     """Write a description as triples of VoID and DCAT, in Turtle."""
     data = ox.serialize(_triples(of), format=ox.RdfFormat.TURTLE, prefixes=_PREFIXES)
     return (data or b"").decode().translate(_ESCAPES).rstrip() + "\n"
@@ -80,7 +80,7 @@ def named_by(sha256: str) -> str:
     return f"ni:///sha-256;{urlsafe_b64encode(bytes.fromhex(sha256)).decode().rstrip('=')}"
 
 
-def _triples(of: Description) -> Iterator[ox.Triple]:
+def _triples(of: Measured) -> Iterator[ox.Triple]:
     db, dataset = of.db, ox.NamedNode(named_by(of.db.facts_sha256))
     yield _typed(dataset, f"{_VOID}Dataset")
     yield _typed(dataset, f"{_DCAT}Dataset")
@@ -119,7 +119,7 @@ def _triples(of: Description) -> Iterator[ox.Triple]:
         yield from _distribution(ox.NamedNode(named_by(db.source.sha256)), db.source)
 
 
-def _partition(part: _Node, row: PredicateRow, of: Description) -> Iterator[ox.Triple]:
+def _partition(part: _Node, row: PredicateRow, of: Measured) -> Iterator[ox.Triple]:
     if row.predicate.kind == "iri":
         yield _linked(part, f"{_VOID}property", row.predicate.text)
     yield _said(part, f"{DC_TERMS}title", row.label or row.name)

@@ -10,7 +10,7 @@ from capacity.display import aligned, fitted, in_html, percent
 from capacity.visible import visible
 
 if TYPE_CHECKING:
-    from capacity.database.describing.dataset import Description
+    from capacity.database.describing.measured import Measured
     from capacity.database.describing.rows import PredicateRow
 
 _HEAD = ("predicate", "facts", "subjects", "objects", "rank", "of rank", "of facts", "kind",
@@ -22,12 +22,12 @@ _NUMBERS = range(1, 7)
 _SPARED = (9, 8, 7, 6, 5, 3, 2)
 
 
-def as_text(of: Description, width: int | None = None) -> str:
+def as_text(of: Measured, width: int | None = None) -> str:
     """Write a description for a terminal: numbers, a table of predicates, and advice.
 
     Parameters
     ----------
-    of : Description
+    of : Measured
         The description.
     width : int, optional
         Characters of a line. Columns that have no room are omitted, examples first; advice is
@@ -50,7 +50,7 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
     )  # fmt: skip
 
 
-def as_html(of: Description) -> str:
+def as_html(of: Measured) -> str:
     """Write the same as a table in HTML, with the numbers as its caption and advice below."""
     numbers = "<br>".join(in_html(line.strip()) for line in _numbers(of))
     head = "".join(f"<th>{in_html(name)}</th>" for name in _HEAD)
@@ -62,7 +62,7 @@ def as_html(of: Description) -> str:
     return f"<table><caption>{numbers}</caption><tr>{head}</tr>{body}</table><ul>{advice}</ul>"
 
 
-def _numbers(of: Description) -> list[str]:
+def _numbers(of: Measured) -> list[str]:
     db = of.db
     name = f"{visible(db.source.name)}: " if db.source is not None else ""
     kinds = ", ".join(

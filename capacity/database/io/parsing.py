@@ -6,15 +6,17 @@ in an error.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import BinaryIO, Literal
 
 import numpy as np
 
 from capacity.checks import shown
 from capacity.database.facts import Database
-from capacity.database.io.files.content import Content, Text, refuse_excess
-from capacity.database.io.files.formats import FORMATS, Cells, Format
+from capacity.database.io.files.content import Content, Text, read, refuse_excess
+from capacity.database.io.files.formats import FORMATS, Cells, Format, resolve_format
 from capacity.database.io.reading import Reading
 from capacity.database.io.skipping import found_by, tell, without
 from capacity.database.io.tables.text import parse_table_content
@@ -29,20 +31,29 @@ from capacity.errors import (
 )
 
 
-def of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
-    """Refuse a format that isn't of a kind.
+def content_of(path: str | os.PathLike[str] | BinaryIO, reading: Reading) -> Content:
+    """Read a file as checked content, as a `Reading` has it; errors are those of `read`."""
+    return read(
+        path, limits=reading.limits, allow_empty=reading.allow_empty,
+        skip_errors=reading.skip_errors,
+    )  # fmt: skip
+
+
+def format_of_kind(content: Content, name: str | None, kind: Literal["rdf", "table"]) -> Format:
+    """Find the format of a name, or guess it, and refuse one that isn't of a kind.
 
     Raises
     ------
     DatabaseFormatError
         With the names of the formats that are.
     """
+    format = resolve_format(content, name)
     if format.kind == kind:
         return format
     names = ", ".join(name for name, known in FORMATS.items() if known.kind == kind)
     raise DatabaseFormatError(
         content.name,
-        f"it must be {what}",
+        "it must be RDF" if kind == "rdf" else "it must be a table",
         format=format.name,
         advice=f"Read it with `load`, or pass its format: {names}.",
     )

@@ -10,11 +10,10 @@ from typing import Any, Unpack, cast
 
 from capacity.database.choosing.selection import Selection
 from capacity.database.facts import Database
-from capacity.database.io.files.content import read
 from capacity.database.io.files.formats import resolve_format
 from capacity.database.io.files.several import Sources, is_one, load_several
 from capacity.database.io.libraries.excel import is_workbook, read_workbook
-from capacity.database.io.parsing import of_kind, parsed
+from capacity.database.io.parsing import content_of, format_of_kind, parsed
 from capacity.database.io.reading import (
     LoadOptions,
     Reading,
@@ -147,10 +146,7 @@ def _read(path: Sources, reading: Reading, multi: MultiPolicy | None) -> Databas
     if isinstance(path, str | os.PathLike) and is_workbook(path) and Path(path).is_file():
         return read_workbook(path, reading, multi=multi)
     if is_one(path):
-        content = read(
-            path, limits=reading.limits, allow_empty=reading.allow_empty,
-            skip_errors=reading.skip_errors,
-        )  # fmt: skip
+        content = content_of(path, reading)
         return parsed(content, resolve_format(content, reading.format), reading, multi=multi)
 
     def read_one(file: Sources) -> Database:
@@ -256,8 +252,8 @@ def read_table(
     reading, _ = reading_of("read_table", TableFileOptions, options)
     if is_workbook(path) and Path(path).is_file():
         return read_workbook(path, reading, multi=multi)
-    content = read(path, limits=reading.limits, skip_errors=reading.skip_errors)
-    chosen = of_kind(content, resolve_format(content, reading.format), "table", "a table")
+    content = content_of(path, reading)
+    chosen = format_of_kind(content, reading.format, "table")
     return parsed(content, chosen, reading, multi=multi)
 
 

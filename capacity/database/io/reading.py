@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias, TypedDict, TypeVar
@@ -176,45 +176,29 @@ class Reading:
         DatabaseFormatError
             With the first such option.
         """
+        for reason, advice in self._against(format, kind):
+            raise DatabaseFormatError(name, reason, format=format, advice=advice)
+
+    def _against(self, format: str, kind: str) -> Iterator[tuple[str, str]]:
+        """Yield what options a format doesn't have, each with advice."""
         if kind != "rdf":
             for option in ("graph", "base", "contexts", "annotations_of_facts"):
                 if getattr(self, option) is not None:
-                    raise DatabaseFormatError(
-                        name,
-                        f"`{option}` is an option of RDF",
-                        format=format,
-                        advice="Omit it, or pass the file's format of RDF.",
-                    )
+                    advice = "Omit it, or pass the file's format of RDF."
+                    yield f"`{option}` is an option of RDF", advice
         if self.comment is not None and format in ("parquet", "duckdb"):
-            raise DatabaseFormatError(
-                name,
-                "`comment` is an option of tables of text",
-                format=format,
-                advice="Omit it.",
-            )
+            yield "`comment` is an option of tables of text", "Omit it."
         if self.skip_errors and format not in FORMATS:
-            raise DatabaseFormatError(
-                name,
-                "`skip_errors` is an option of formats with a fact in each line",
-                format=format,
-                advice=f"They are {', '.join(FORMATS)}; omit it, or convert the file.",
-            )
+            known = f"They are {', '.join(FORMATS)}; omit it, or convert the file."
+            yield "`skip_errors` is an option of formats with a fact in each line", known
         if kind == "rdf" and self.arity not in (None, 3):
-            raise DatabaseFormatError(
-                name,
-                f"only tables hold facts of {self.arity} columns",
-                format=format,
-                advice="Omit `arity`, or pass the table's format: tsv or csv.",
-            )
+            advice = "Omit `arity`, or pass the table's format: tsv or csv."
+            yield f"only tables hold facts of {self.arity} columns", advice
         if kind != "table":
             for option in ("table", "terms", "columns", "comment", "split"):
                 if getattr(self, option) is not None:
-                    raise DatabaseFormatError(
-                        name,
-                        f"`{option}` is an option of tables",
-                        format=format,
-                        advice=f"Omit `{option}`, or pass the table's format: tsv or csv.",
-                    )
+                    advice = f"Omit `{option}`, or pass the table's format: tsv or csv."
+                    yield f"`{option}` is an option of tables", advice
 
 
 def reading_of(call: str, kind: type, options: Mapping[str, Any]) -> tuple[Reading, Selection]:

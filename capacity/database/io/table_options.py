@@ -41,8 +41,8 @@ class TableOptions:
 
 
 def table_options(
-    table: str | None = None,
-    terms: str | None = None,
+    table: TableForm | None = None,
+    terms: TableTerms | None = None,
     arity: int | None = None,
     columns: Columns | None = None,
     split: str | None = None,
@@ -70,18 +70,19 @@ def table_options(
             "Pass one of them."
         )
     _check_split(split, is_n3="n3" in (table, terms))
-    if table == "wide":
-        if arity not in (None, 3):
-            raise InvalidArgumentError(
-                f"The facts of a wide table are triples, so that `arity` must be 3; got "
-                f"{shown(arity)}. Omit it."
-            )
-        chosen = None if columns is None else _names(columns)
-        return TableOptions(True, _terms(terms), 3, chosen, split)
-    long = None if table is None else False
-    cells = "n3" if table == "n3" else "label" if table == "long" and terms is None else terms
+    if table == "wide" and arity not in (None, 3):
+        raise InvalidArgumentError(
+            f"The facts of a wide table are triples, so that `arity` must be 3; got "
+            f"{shown(arity)}. Omit it."
+        )
     chosen = None if columns is None else _names(columns)
-    return TableOptions(long, _terms(cells), arity_of(arity, columns), chosen, split)
+    if table == "wide":
+        return TableOptions(True, terms, 3, chosen, split)
+    long = None if table is None else False
+    cells: TableTerms | None = "label" if table == "long" and terms is None else terms
+    if table == "n3":
+        cells = "n3"
+    return TableOptions(long, cells, _arity_of(arity, chosen), chosen, split)
 
 
 def _check_split(split: object, *, is_n3: bool) -> None:
@@ -100,33 +101,21 @@ def _check_split(split: object, *, is_n3: bool) -> None:
         )
 
 
-def _terms(terms: str | None) -> TableTerms | None:
-    return None if terms is None else "n3" if terms == "n3" else "label"
-
-
 def check_terms(terms: object) -> None:
     """Raise an InvalidArgumentError unless `terms` is ``label``, ``n3`` or None."""
     if terms not in (None, "label", "n3"):
         raise InvalidArgumentError(f"`terms` must be 'label' or 'n3'; got {terms!r:.60}.")
 
 
-def arity_of(arity: int | None, columns: Columns | None) -> int:
-    """Number of columns that a user asks for; 3 by default.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For a number that isn't from 2 to 32, for columns that aren't names or positions, each once,
-        or are of another number than `arity`.
-    """
+def _arity_of(arity: int | None, columns: tuple[str | int, ...] | None) -> int:
+    """Number of columns that a user asks for; 3 by default."""
     if columns is None:
         return 3 if arity is None else require_arity(arity)
-    names = _names(columns)
-    if arity is not None and arity != len(names):
+    if arity is not None and arity != len(columns):
         raise InvalidArgumentError(
-            f"`arity` must be the number of `columns`, {len(names)}; got {shown(arity)}. Omit it."
+            f"`arity` must be the number of `columns`, {len(columns)}; got {shown(arity)}. Omit it."
         )
-    return len(names)
+    return len(columns)
 
 
 def _names(columns: object) -> tuple[str | int, ...]:

@@ -29,11 +29,11 @@ from capacity.layer.model.storage import WeightedModule, read_layer
 from capacity.tensor.given_tensors import register_tensor_converter
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
-    LayerActivations,
     Step,
     normed,
     written_by_heads,
 )
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.tokens import (
     checked_tokens,
     require_affordable_attention,

@@ -22,12 +22,12 @@ from capacity.layer.model.initial import initial_weights
 from capacity.layer.model.storage import WeightedModule, read_layer
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
-    LayerActivations,
     Normed,
     Step,
     Written,
     written_by_heads,
 )
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.tokens import (
     checked_tokens,
     require_affordable_attention,

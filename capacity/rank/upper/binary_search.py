@@ -6,12 +6,12 @@ They begin at `capacity.rank.upper.walk_starts` modulo 2, and at the current dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity.exact.types import Indices, IntegerFactors, Mask, Term
+from capacity.exact.types import Indices, Mask, Term
 from capacity.exact.words import Words, packed, unpacked
 from capacity.rank.method import Goal, Method, Problem
 from capacity.rank.reductions.subtensor import Finding
@@ -24,7 +24,7 @@ from capacity.rank.upper.walk_search import (
     shorter,
     walked_in,
 )
-from capacity.rank.upper.walk_starts import MOST_TERMS, first_decompositions, start_of
+from capacity.rank.upper.walk_starts import starts_modulo
 
 
 @dataclass
@@ -125,34 +125,11 @@ def binary_flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
     tensor = walked_in(problem)
     observed = None if problem.known is None else problem.known[:, :, 0]
     layout = BinaryLayout(tensor, observed, goal.seed)
-    yield from shorter(problem, goal, layout, map(layout.words, _starts(tensor, problem, goal)))
-
-
-def _starts(tensor: Indices, problem: Problem, goal: Goal) -> Iterator[list[Mask]]:
-    """Starts modulo 2, without terms that vanish."""
-    first = first_decompositions(tensor, np.random.default_rng(goal.seed), work=3 * goal.work)
-    given = [_modulo_2(start_of(problem, goal), tensor.shape)]
-    for factors in (*given, *map(_bits, first)):
-        if factors is None:
-            continue
-        left = np.logical_and.reduce([f.any(axis=1) for f in factors])
-        if 0 < left.sum() <= MOST_TERMS:
-            yield [f[left] for f in factors]
-
-
-def _bits(factors: IntegerFactors) -> list[Mask]:
-    return [(f & 1).astype(bool) for f in factors]
-
-
-def _modulo_2(terms: Sequence[Term], shape: tuple[int, ...]) -> list[Mask] | None:
-    """Terms modulo 2; None if a denominator is even."""
-    factors = [np.zeros((len(terms), n), bool) for n in shape]
-    for r, term in enumerate(terms):
-        for m, (indices, values) in enumerate(term):
-            if any(x.denominator % 2 == 0 for x in values):
-                return None
-            factors[m][r, list(indices)] = [x.numerator % 2 == 1 for x in values]
-    return factors
+    starts = (
+        layout.words([f.astype(bool) for f in factors])
+        for factors in starts_modulo(2, tensor, problem, goal)
+    )
+    yield from shorter(problem, goal, layout, starts)
 
 
 def _least_work(problem: Problem) -> int:

@@ -97,23 +97,29 @@ def new_pairs(keys: Any, rank: int, pairs: Any, n: int, m: int, r: int) -> int:
 
 
 @kept
-def plus(words: Any, keys: Any, rank: int, state: Any) -> int:
-    """Turn two random terms without a common factor into three; return the number of terms."""
+def unlike(keys: Any, rank: int, state: Any) -> Any:
+    """Draw two terms without a common factor, and a mode; one term twice if none were met."""
     for _ in range(_TRIES):
         r, s, m = below(state, rank), below(state, rank), below(state, 3)
-        n, p = (m + 1) % 3, (m + 2) % 3
-        if r == s or keys[m, r] == keys[m, s] or keys[n, r] == keys[n, s]:
-            continue
-        if keys[p, r] == keys[p, s]:
-            continue
-        copy(words, keys, rank, s)
-        add(words, keys, n, r, s)
-        add(words, keys, m, rank, r)
-        # term s becomes a x b' x (c + c'), and the new one stays (a + a') x b' x c'
-        add(words, keys, p, s, r)
-        add(words, keys, m, s, rank)
-        return rank + 1
-    return rank
+        if keys[0, r] != keys[0, s] and keys[1, r] != keys[1, s] and keys[2, r] != keys[2, s]:
+            return r, s, m
+    return np.int64(0), np.int64(0), np.int64(0)
+
+
+@kept
+def plus(words: Any, keys: Any, rank: int, state: Any) -> int:
+    """Turn two random terms without a common factor into three; return the number of terms."""
+    r, s, m = unlike(keys, rank, state)
+    if r == s:
+        return rank
+    n, p = (m + 1) % 3, (m + 2) % 3
+    copy(words, keys, rank, s)
+    add(words, keys, n, r, s)
+    add(words, keys, m, rank, r)
+    # term s becomes a x b' x (c + c'), and the new one stays (a + a') x b' x c'
+    add(words, keys, p, s, r)
+    add(words, keys, m, s, rank)
+    return rank + 1
 
 
 @kept

@@ -20,6 +20,7 @@ M. Kauers, J. Moosbauer, Flip graphs for matrix multiplication, 2022, arXiv 2212
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import gcd, isqrt
 from typing import Any
@@ -70,26 +71,43 @@ def rational_lift(
     seen = np.ones(tensor.shape, bool)
     if observed is not None:
         seen &= observed[:, :, None]
-    derivative = _derivative(factors, seen)
+    changes = packed(derivative(factors, seen))
     ones = np.concatenate([f.ravel() for f in factors])
+    return by_orders(ones, lambda order: _lifted(tensor, factors, seen, changes, order))
+
+
+def by_orders(
+    nonzero: Mask, lifted: Callable[[Indices], list[NDArray[Any]] | None]
+) -> list[Term] | None:
+    """Lift with the unknowns in some orders, of which those that aren't 0 are first.
+
+    Parameters
+    ----------
+    nonzero : ndarray of bool, shape (n_unknowns,)
+        Which coefficients aren't 0.
+    lifted : callable
+        Function that lifts with the unknowns in an order, and returns the factors, or None.
+    """
     rng = np.random.default_rng(0)
     for turn in range(ORDERS):
-        order = rng.permutation(len(ones)) if turn else np.arange(len(ones))
-        order = order[np.argsort(~ones[order], kind="stable")]
-        found = _lifted(tensor, factors, seen, derivative, order)
+        order = rng.permutation(len(nonzero)) if turn else np.arange(len(nonzero))
+        found = lifted(order[np.argsort(~nonzero[order], kind="stable")])
         if found is not None:
-            return terms_of(found)
+            return [
+                tuple(vector(range(f.shape[1]), f[r].tolist()) for f in found)
+                for r in range(len(found[0]))
+            ]
     return None
 
 
 def _lifted(
-    tensor: Indices, factors: list[Mask], seen: Mask, derivative: Words, order: Indices
+    tensor: Indices, factors: list[Mask], seen: Mask, changes: Words, order: Indices
 ) -> list[NDArray[Any]] | None:
     """Lift with unknowns in an order, of which the first are changed if that is enough."""
     from capacity.exact.binary_rows import echelon, reduce_row
 
-    n_words = derivative.shape[1]
-    rows = np.hstack([derivative[order], packed(np.eye(len(order), dtype=bool))])
+    n_words = changes.shape[1]
+    rows = np.hstack([changes[order], packed(np.eye(len(order), dtype=bool))])
     pivots = np.zeros(len(order), np.int64)
     rank = echelon(rows, n_words, pivots)
     shapes = [f.shape for f in factors]
@@ -128,27 +146,32 @@ def work_of_lift(n_terms: int, shape: tuple[int, ...]) -> int:
     return 100_000 + unknowns * rank * (entries + unknowns) // 128 + 400 * n_terms * entries
 
 
-def _derivative(factors: list[Mask], seen: Mask) -> Words:
-    """Pack, as rows, what each coefficient changes of the sum at the observed entries."""
-    changes: list[Mask] = []
+def derivative(factors: Sequence[NDArray[Any]], seen: Mask) -> NDArray[Any]:
+    """Compute what each coefficient changes of the sum at the observed entries.
+
+    Parameters
+    ----------
+    factors : sequence of ndarrays of bool or int8, shapes (rank, n_m)
+        Factors of the terms, whose products are of the same type.
+    seen : ndarray of bool, shape (n_0, n_1, n_2)
+        The observed entries.
+
+    Returns
+    -------
+    ndarray, shape (rank * (n_0 + n_1 + n_2), n_seen)
+        A row for each coefficient.
+    """
+    changes: list[NDArray[Any]] = []
+    numbers = np.cumsum(seen.ravel()).reshape(seen.shape) - 1
     for m, f in enumerate(factors):
         a, b = (factors[q] for q in range(3) if q != m)
-        products = a[:, :, None] & b[:, None, :]
-        across = np.moveaxis(seen, m, 0)
-        of_mode = np.zeros((*f.shape, int(seen.sum())), bool)
-        numbers = np.moveaxis(np.cumsum(seen.ravel()).reshape(seen.shape) - 1, m, 0)
+        products = a[:, :, None] * b[:, None, :]
+        across, places = np.moveaxis(seen, m, 0), np.moveaxis(numbers, m, 0)
+        of_mode = np.zeros((*f.shape, int(seen.sum())), f.dtype)
         for i in range(f.shape[1]):
-            of_mode[:, i, numbers[i][across[i]]] = products[:, across[i]]
+            of_mode[:, i, places[i][across[i]]] = products[:, across[i]]
         changes.append(of_mode.reshape(f.size, -1))
-    return packed(np.concatenate(changes))
-
-
-def terms_of(factors: list[NDArray[Any]]) -> list[Term]:
-    """Return the terms of rows of factors."""
-    return [
-        tuple(vector(range(f.shape[1]), f[r].tolist()) for f in factors)
-        for r in range(len(factors[0]))
-    ]
+    return np.concatenate(changes)
 
 
 def guessed(numbers: Indices, modulus: int) -> NDArray[Any] | None:

@@ -7,7 +7,7 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -62,6 +62,41 @@ def first_decompositions(
         factors = as_factors(terms, tensor.shape)
         if factors is not None and len(factors[0]) <= MOST_TERMS:
             yield factors
+
+
+def starts_modulo(p: int, tensor: Indices, problem: Problem, goal: Goal) -> Iterator[list[Indices]]:
+    """Yield starts modulo a prime, with coefficients around 0 and no term that vanishes.
+
+    Parameters
+    ----------
+    p : int
+        The prime.
+    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        The tensor.
+    problem, goal : Problem, Goal
+        As a method gets them; the current decomposition comes first, if it is one modulo p.
+    """
+    first = first_decompositions(tensor, np.random.default_rng(goal.seed), work=3 * goal.work)
+    for factors in (_residues(start_of(problem, goal), tensor.shape, p), *first):
+        if factors is None:
+            continue
+        most = (p - 1) // 2
+        small = [(f + most) % p - most for f in factors]
+        left = np.logical_and.reduce([f.any(axis=1) for f in small])
+        if 0 < left.sum() <= MOST_TERMS:
+            yield [f[left] for f in small]
+
+
+def _residues(terms: Sequence[Term], shape: tuple[int, ...], p: int) -> list[Indices] | None:
+    """Terms modulo a prime; None if it divides a denominator."""
+    factors = [np.zeros((len(terms), n), np.int64) for n in shape]
+    for r, term in enumerate(terms):
+        for m, (indices, values) in enumerate(term):
+            if any(x.denominator % p == 0 for x in values):
+                return None
+            residues = [x.numerator * pow(x.denominator, -1, p) % p for x in values]
+            factors[m][r, list(indices)] = residues
+    return factors
 
 
 def _fibers(tensor: Indices, mode: int) -> IntegerFactors:

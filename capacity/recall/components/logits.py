@@ -27,7 +27,8 @@ from capacity.checks import megabytes
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.recall.components.prompts import SOURCES, Prompts
 from capacity.transformer.activations.capturing import capture
-from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.residual.affine_head import AffineHead, affine_head, logits_before_cap
 from capacity.transformer.residual.logit_shares import carried_back
 

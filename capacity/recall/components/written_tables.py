@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from capacity.recall.components.logits import Run
-    from capacity.transformer.activations.records.cache import LayerActivations
+    from capacity.transformer.activations.records.heads import LayerActivations
 
 Writes: TypeAlias = Literal["heads", "feed_forward"]
 

@@ -18,10 +18,10 @@ from capacity.checks import in_a_line
 from capacity.database.io.files.several import files_of, is_one, name_of_all
 from capacity.database.io.reading import Reading, with_options
 from capacity.database.io.skipping import in_words
-from capacity.database.io.tables.cells import form_of, in_full, recognised, uncertain
+from capacity.database.io.tables.cells import form_of, in_full, uncertain
 from capacity.database.io.tables.layout import Layout, layout_of
 from capacity.database.io.tables.table import missing_cell
-from capacity.errors import ClusterError, DatabaseFormatError
+from capacity.errors import ClusterError
 from capacity.progress import Progress
 from capacity.reading_limits import Limits
 from capacity.schedulers import connected
@@ -168,7 +168,8 @@ class _File:
             )
             form = form_of(iri, plain)
         if form is None:
-            raise self._uncertain()
+            cells = (cell for _, row in self.layout.facts(table) for cell in row)
+            raise uncertain(table.name, table.format, cells, self.layout.facts(table))
         wrong = next((one.wrong for one in found if one.wrong is not None), None)
         if form == "n3" and wrong is not None:
             text = in_full(wrong) if self.layout.variables else wrong
@@ -176,16 +177,6 @@ class _File:
         if form == "n3" and any(one.literal_predicate for one in found):
             raise wrong_predicate(self.of, self.layout)
         return form
-
-    def _uncertain(self) -> DatabaseFormatError:
-        examples: dict[bool, str] = {}
-        for _, row in self.layout.facts(self.of.table):
-            for cell in row:
-                examples.setdefault(recognised([cell]) == "label", cell)
-            if len(examples) == 2:
-                break
-        rows = self.layout.facts(self.of.table)
-        return uncertain(self.of.table.name, self.of.table.format, examples.values(), rows)
 
 
 @contextmanager

@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.database.io.files.content import read
 from capacity.database.io.files.formats import resolve_format
-from capacity.database.io.parsing import parsed
+from capacity.database.io.parsing import content_of, parsed
 from capacity.database.io.reading import Reading
-from capacity.database.io.tables.cells import in_full, marks
+from capacity.database.io.tables.cells import in_full, marks, reason_against
 from capacity.database.io.tables.folders import columns_of_folders
 from capacity.database.io.tables.parquet_texts import checked_batches
 from capacity.database.terms.nodes import parse_n3
 from capacity.errors import SkippedLinesWarning
 from capacity.reading_limits import MAX_TERM_BYTES
 from capacity.stores.scratch.keys import is_key, key_of, kind_of
-from capacity.stores.tables.cells import reason_against
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,7 +170,7 @@ def _columns(part: Part) -> list[tuple[list[str], NDArray[np.int64]]]:
 
 
 def _loaded(path: str, reading: Reading) -> Database:
-    content = read(path, limits=reading.limits, skip_errors=reading.skip_errors)
+    content = content_of(path, reading)
     format = resolve_format(content, reading.format)
     with warnings.catch_warnings():
         # `skipped_in` tells it where it is seen

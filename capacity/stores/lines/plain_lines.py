@@ -23,7 +23,7 @@ from capacity.database.io.rdf.quads import SYNTAXES
 from capacity.database.terms.columns import compute
 from capacity.database.terms.grammar import XSD_STRING
 from capacity.stores.lines.key_columns import key_column
-from capacity.stores.scratch.keys import keys_of_nodes
+from capacity.stores.scratch.keys import keys_of_quads
 
 _FEED = ord("\n")
 # characters, as U+007F, that the parser's texts have escapes for, and scanned lines as they are
@@ -137,11 +137,6 @@ def _parsed(
 ) -> pa.RecordBatch:
     """Parse lines of the parser's own, which hold triple terms."""
     text = b"".join(lines[begin:end] for begin, end, _ in others.tolist())
-    found = list(ox.parse(text, format=SYNTAXES[format]))
-    roles = (
-        [quad.subject for quad in found],
-        [quad.predicate for quad in found],
-        [quad.object for quad in found],
-    )
-    keys = [pa.array(keys_of_nodes(nodes, file), pa.large_string()) for nodes in roles]
+    columns = keys_of_quads(ox.parse(text, format=SYNTAXES[format]), file)
+    keys = [pa.array(column, pa.large_string()) for column in columns]
     return pa.RecordBatch.from_arrays(keys, [*"spo"])

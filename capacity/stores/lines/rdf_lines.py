@@ -21,7 +21,7 @@ from capacity.errors import DatabaseFormatError
 from capacity.kept_code import pays
 from capacity.reading_limits import Limits
 from capacity.stores.lines.sources import LINES, CheckedLines, Lines, Omission, Source, WholeText
-from capacity.stores.scratch.keys import keys_of_nodes
+from capacity.stores.scratch.keys import keys_of_quads
 from capacity.stores.scratch.scratch import HELD, ROWS, Scratch
 from capacity.stores.scratch.streams import opened
 
@@ -157,15 +157,10 @@ def _batches(
                 some = [quad for quad in some if graphs[quad.graph_name] in keep]
             held += some
             size += sum(len(getattr(quad.object, "value", "")) for quad in some)
-        roles = (
-            [quad.subject for quad in held],
-            [quad.predicate for quad in held],
-            [quad.object for quad in held],
-        )
-        keys = [keys_of_nodes(nodes, file) for nodes in roles]
+        keys = keys_of_quads(held, file)
         # a key is longer than its term, and a character takes four bytes at most
         if any(4 * len(key) > limits.max_term_bytes for column in keys for key in column):
-            nodes = [node for role in roles for node in role]
+            nodes = [n for quad in held for n in (quad.subject, quad.predicate, quad.object)]
             longest = max(len(getattr(node, "value", "").encode()) for node in nodes)
             refuse_excess(source.name, source.format.name, limits.excess(term=longest))
         text += sum(len(key) for column in keys for key in column)

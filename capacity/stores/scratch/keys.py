@@ -67,6 +67,12 @@ def keys_of_nodes(nodes: Iterable[object], file: int | None = None) -> list[str]
     ]
 
 
+def keys_of_quads(quads: Iterable[ox.Quad], file: int | None = None) -> list[list[str]]:
+    """Return the keys of subjects, of predicates and of objects."""
+    roles = zip(*((quad.subject, quad.predicate, quad.object) for quad in quads), strict=True)
+    return [keys_of_nodes(nodes, file) for nodes in roles] or [[], [], []]
+
+
 def is_key(cell: str) -> bool:
     """Return whether a cell is plainly a term that is its own key; others have to be parsed.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from capacity.database.io.table_options import TableOptions
@@ -15,6 +16,7 @@ from capacity.database.io.tables.cells import (
     in_full,
     literal_predicate,
     no_term,
+    reason_against,
     recognised,
     uncertain,
 )
@@ -134,16 +136,11 @@ def _different(db: Scratch) -> Iterator[list[str]]:
 
 def _recognised(db: Scratch, of: TableFile, layout: Layout) -> str:
     """Return the form of the cells, or raise if they may be terms and may be labels."""
-    form = recognised(cell for cells in _different(db) for cell in cells)
+    form = recognised(chain.from_iterable(_different(db)))
     if form is not None:
         return form
-    examples: dict[bool, str] = {}
-    for cells in _different(db):
-        for cell in cells:
-            examples.setdefault(recognised([cell]) == "label", cell)
-        if len(examples) == 2:
-            break
-    raise uncertain(of.table.name, of.table.format, examples.values(), layout.facts(of.table))
+    cells = chain.from_iterable(_different(db))
+    raise uncertain(of.table.name, of.table.format, cells, layout.facts(of.table))
 
 
 def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> None:
@@ -191,12 +188,3 @@ def wrong_cell(of: TableFile, layout: Layout, full: dict[str, str]) -> Exception
     wrong = ((cell, reason_against(text)) for cell, text in full.items())
     cell, reason = next((cell, reason) for cell, reason in wrong if reason)
     return no_term(of.table.name, of.table.format, cell, reason, layout.facts(of.table))
-
-
-def reason_against(text: str) -> str:
-    """Explain why a text is no term of N-Triples; empty if it is one."""
-    try:
-        parse_n3([text])
-    except ValueError as error:
-        return str(error)
-    return ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, overload
 
 from capacity.database.io.files.formats import Format
 from capacity.database.io.files.pieces import LARGE, UnsuitedError
@@ -20,9 +20,9 @@ from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.layout import Layout
 from capacity.database.io.tables.parquet import (
     broken_parquet,
-    cells_of_column,
     columns_of_facts,
     require_room,
+    rows_of_batches,
     text_batches,
     written_terms,
 )
@@ -228,13 +228,7 @@ def parquet_table(
             yield from text_batches(where, where, [names[i] for i in chosen], limits, at_once)
 
     def rows() -> Iterator[Row]:
-        found = (
-            row
-            for batch in columns(range(len(names)))
-            for row in zip(*map(cells_of_column, batch.columns), strict=True)
-        )
-        # a missing cell is None, which the types don't tell
-        yield from enumerate(cast("Iterator[tuple[str, ...]]", found), start=1)
+        return rows_of_batches(columns(range(len(names))))
 
     table = Table(where, "parquet", Rows(rows), tuple(names))
 

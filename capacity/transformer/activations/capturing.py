@@ -21,7 +21,8 @@ from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.following.modules import walked_once
 from capacity.transformer.activations.models.families import Part, unwrapped
 from capacity.transformer.activations.models.inputs import named, require_only
-from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.validation import Check, require_within
 from capacity.transformer.activations.running import Plan, Run
 

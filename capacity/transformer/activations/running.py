@@ -22,7 +22,8 @@ from capacity.transformer.activations.following.steps import steps_of
 from capacity.transformer.activations.masks import Masks
 from capacity.transformer.activations.models.families import Part, body_of
 from capacity.transformer.activations.models.inputs import checked_inputs
-from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.products import are_softmax, random_vector, rows_of
 from capacity.transformer.activations.records.tokens import require_affordable_attention
 from capacity.transformer.activations.records.validation import (

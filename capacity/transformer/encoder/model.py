@@ -32,12 +32,8 @@ from torch import Tensor, einsum, nn
 from torch.nn import functional
 
 from capacity.checks import Seed
-from capacity.transformer.activations.records.cache import (
-    ActivationCache,
-    LayerActivations,
-    Written,
-    normed,
-)
+from capacity.transformer.activations.records.cache import ActivationCache, Written, normed
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.tokens import (
     checked_tokens,
     require_affordable_attention,

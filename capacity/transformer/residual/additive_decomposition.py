@@ -31,12 +31,12 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
-    LayerActivations,
     Normed,
     Scaled,
     Step,
     Written,
 )
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.validation import SAME, apart
 
 TERMS = ("input", "heads", "feed_forward", "constant")

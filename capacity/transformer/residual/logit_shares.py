@@ -27,12 +27,12 @@ from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.models.families import unwrapped
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
-    LayerActivations,
     Mapped,
     Normed,
     Scaled,
     Written,
 )
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.validation import SAME
 from capacity.transformer.residual.affine_head import affine_head, logits_before_cap
 from capacity.transformer.residual.choices import (

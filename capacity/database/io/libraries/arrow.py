@@ -7,12 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from capacity.database.facts import Database
-from capacity.database.io.cell_texts import texts_of, values_of
+from capacity.database.io.cell_texts import values_of
+from capacity.database.io.libraries.frames import database_of_columns
 from capacity.database.io.table_options import Columns, TableForm, TableTerms, table_options
-from capacity.database.io.tables.cells import read_rows
-from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.layout import narrowed
-from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidTypeError
 
@@ -71,9 +68,9 @@ def from_arrow(
         raise InvalidTypeError(
             f"`data` must be a table with columns; got {type(data).__name__}."
         ) from None
+
+    def column(i: int) -> list[Any]:
+        return values_of(given.column(i))
+
     names = tuple(given.column_names)
-    at, options = narrowed(Table("the table", "arrow", [], names), options)
-    cells = [texts_of(values_of(given.column(i)), names[i]) for i in at]
-    rows: list[Row] = list(enumerate(zip(*cells, strict=True)))  # type: ignore[arg-type]
-    chosen = Table("the table", "arrow", rows, tuple(names[i] for i in at))
-    return read_rows(chosen, options, multi=multi)
+    return database_of_columns("the table", "arrow", names, column, options, multi)

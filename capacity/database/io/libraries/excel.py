@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from capacity.database.facts import Database
-from capacity.database.io.files.content import refuse_excess
+from capacity.database.io.files.content import of_storage, refuse_excess
 from capacity.database.io.reading import Reading
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
@@ -64,7 +64,7 @@ def read_workbook(
     try:
         raw = read_file(path, max_bytes=reading.limits.max_bytes)
     except StorageError as error:
-        raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
+        raise of_storage(error) from None
     _require_room(name, raw, reading)
     import pandas as pd
 

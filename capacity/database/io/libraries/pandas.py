@@ -9,19 +9,15 @@ from capacity.checks import shown
 from capacity.database.arity import LEAST, MOST, role_names
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike, require_database
-from capacity.database.io.cell_texts import texts_of
+from capacity.database.io.libraries.frames import database_of_columns, unmistakable_cells
 from capacity.database.io.table_options import (
     Columns,
     TableForm,
     TableOptions,
     TableTerms,
-    check_terms,
     table_options,
 )
-from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
-from capacity.database.io.tables.headers import Row, role_order
-from capacity.database.io.tables.layout import narrowed
-from capacity.database.io.tables.table import Table
+from capacity.database.io.tables.headers import role_order
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.optional import needed_by
@@ -117,12 +113,11 @@ def from_pandas(
     if options.columns is not None:
         # a number is the name of a column here, which may stand anywhere
         options = replace(options, columns=tuple(names.index(one) for one in options.columns))
-    at, options = narrowed(Table("the DataFrame", "pandas", [], names), options)
-    cells = [texts_of(frame.iloc[:, i].array, names[i]) for i in at]
-    rows: list[Row] = list(enumerate(zip(*cells, strict=True)))  # type: ignore[arg-type]
-    return read_rows(
-        Table("the DataFrame", "pandas", rows, tuple(names[i] for i in at)), options, multi=multi
-    )
+
+    def column(i: int) -> Any:
+        return frame.iloc[:, i].array
+
+    return database_of_columns("the DataFrame", "pandas", names, column, options, multi)
 
 
 def _with_index(
@@ -234,8 +229,6 @@ def to_pandas(db: DatabaseLike, *, terms: TableTerms | None = None) -> pd.DataFr
     with needed_by("to_pandas"):
         import pandas as pd
 
-    check_terms(terms)
-    form, cells = cells_of(db, terms)
-    if form == "label" and terms is None:
-        refuse_labels_like_terms(db)
-    return pd.DataFrame(list(cells), columns=pd.Index(role_names(db.arity)), dtype=str)
+    return pd.DataFrame(
+        list(unmistakable_cells(db, terms)), columns=pd.Index(role_names(db.arity)), dtype=str
+    )

@@ -9,8 +9,9 @@ import numpy as np
 from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.database.given_facts import DatabaseLike, require_triples
-from capacity.database.io.table_options import TableTerms, check_terms, table_options
-from capacity.database.io.tables.cells import cells_of, read_rows, refuse_labels_like_terms
+from capacity.database.io.libraries.frames import unmistakable_cells
+from capacity.database.io.table_options import TableTerms, table_options
+from capacity.database.io.tables.cells import read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError, InvalidTypeError
@@ -125,11 +126,7 @@ def to_pykeen(
         import torch
         from pykeen.triples import TriplesFactory
 
-    check_terms(terms)
-    form, cells = cells_of(db, terms)
-    if form == "label" and terms is None:
-        refuse_labels_like_terms(db)
-    rows = list(cells)
+    rows = list(unmistakable_cells(db, terms))
     if like is None:
         entities = {
             name: i for i, name in enumerate(sorted({x for s, _, o in rows for x in (s, o)}))

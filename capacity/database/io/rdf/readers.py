@@ -7,8 +7,7 @@ from typing import Unpack
 
 from capacity.database.facts import Database
 from capacity.database.io.files.content import check, read
-from capacity.database.io.files.formats import resolve_format
-from capacity.database.io.parsing import of_kind, parsed
+from capacity.database.io.parsing import content_of, format_of_kind, parsed
 from capacity.database.io.rdf.quads import SYNTAXES, checked_text, parse_quads
 from capacity.database.io.reading import (
     Contexts,
@@ -95,11 +94,8 @@ def read_rdf(
     1
     """
     reading, _ = reading_of("read_rdf", RdfOptions, options)
-    content = read(
-        path, limits=reading.limits, allow_empty=reading.allow_empty,
-        skip_errors=reading.skip_errors,
-    )  # fmt: skip
-    chosen = of_kind(content, resolve_format(content, reading.format), "rdf", "RDF")
+    content = content_of(path, reading)
+    chosen = format_of_kind(content, reading.format, "rdf")
     return parsed(content, chosen, reading, multi=multi)
 
 
@@ -153,7 +149,7 @@ def parse_rdf(
         "the given text", raw, limits=reading.limits, allow_empty=reading.allow_empty,
         skip_errors=reading.skip_errors,
     )  # fmt: skip
-    chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
+    chosen = format_of_kind(content, format, "rdf")
     return parsed(content, chosen, reading, multi=multi)
 
 
@@ -206,7 +202,7 @@ def list_graphs(
     """
     limits = Limits(max_bytes, max_growth, max_rows)
     content = read(path, limits=limits, allow_empty=True)
-    chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
+    chosen = format_of_kind(content, format, "rdf")
     if chosen.name not in SYNTAXES:
         raise DatabaseFormatError(
             content.name,

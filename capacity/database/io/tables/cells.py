@@ -176,7 +176,7 @@ def database_of_rows(
     try:
         parsed = parse_n3(dict.fromkeys(full.values()))
     except ValueError as error:
-        wrong = next(cell for cell, term in full.items() if not _parses(term))
+        wrong = next(cell for cell, term in full.items() if reason_against(term))
         raise no_term(name, format, wrong, str(error), rows) from None
     if arity == 3:
         _refuse_literal_predicates(name, format, rows, {c: parsed[full[c]].kind for c in ids})
@@ -237,20 +237,25 @@ def in_full(cell: str) -> str:
     return cell if kind is None else f'"{cell}"^^<{_XSD}{kind}>'
 
 
-def _parses(cell: str) -> bool:
+def reason_against(text: str) -> str:
+    """Explain why a text is no term of N-Triples; empty if it is one."""
     try:
-        return bool(parse_n3([cell]))
-    except ValueError:
-        return False
+        parse_n3([text])
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def uncertain(
     name: str, format: str, cells: Iterable[str], rows: Iterable[Row]
 ) -> DatabaseFormatError:
     """Make the error for cells of which some may be terms and some may be labels."""
-    listed = list(cells)
-    term = next(cell for cell in listed if _is_term(cell))
-    plain = next((cell for cell in listed if not _is_term(cell)), None)
+    found: dict[bool, str] = {}
+    for cell in cells:
+        found.setdefault(_is_term(cell), cell)
+        if len(found) == 2:
+            break
+    term, plain = found[True], found.get(False)
     line = next(line for line, row in rows if (term if plain is None else plain) in row)
     if plain is None:
         reason = f"all cells, such as {term:.60}, may be terms of RDF, or labels with quotes"

@@ -27,7 +27,7 @@ from capacity.database.io.tables.headers import (
     roles_among,
     unlike_the_rest,
 )
-from capacity.database.io.tables.table import Table, empty_row, wrong_columns
+from capacity.database.io.tables.table import Table, empty_row, uneven_width, wrong_columns
 
 # value of a column that a folder names where there is none
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -313,11 +313,7 @@ class _Extended(Sequence[Row]):
     def _with_values(self, numbered: Row) -> Row:
         line, row = numbered
         if len(row) != self.width:
-            raise self.table.error(
-                f"a row must hold {self.width} cells, as the first one does; this one has "
-                f"{len(row)}",
-                line,
-            ).about_row(width=True)
+            raise uneven_width(self.table, line, len(row), self.width)
         if self.refuses_empty and not any(row):
             raise empty_row(self.table, line)
         return line, (*row, *self.values)

@@ -27,10 +27,12 @@ from capacity.database.io.tables.headers import (
 )
 from capacity.database.io.tables.table import (
     Table,
+    column_position,
     empty_row,
     may_be_header,
     may_be_wide,
     missing_cell,
+    uneven_width,
     wrong_columns,
     wrong_width,
 )
@@ -160,31 +162,6 @@ def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptio
     return at, replace(options, columns=tuple(range(len(at))))
 
 
-def column_position(table: Table, names: tuple[str, ...], column: str | int) -> int:
-    """Return the position of a column that is given by its name or its position.
-
-    Raises
-    ------
-    DatabaseFormatError
-        If there is none, or several of that name.
-    """
-    if isinstance(column, int):
-        if not 0 <= column < len(names):
-            raise table.error(
-                f"`columns` counts from 0 to {len(names) - 1} in this table; got {column}"
-            )
-        return column
-    if names.count(column) != 1:
-        where = "the first row" if table.names is None else "the table"
-        raise table.error(
-            f"{where} must name the column {column!r:.60} once; it reads {shown(list(names))}",
-            advice="Without a header, pass positions, such as columns=[0, 1, 2]."
-            if table.names is None
-            else None,
-        )
-    return names.index(column)
-
-
 def _without_header(table: Table, options: TableOptions) -> Layout:
     """Find the facts of a table whose first row may be a header."""
     rows, arity = table.rows, options.arity
@@ -281,11 +258,7 @@ def _names(table: Table) -> tuple[str, ...]:
         if names is None:
             names = row
         elif len(row) != len(names):
-            raise table.error(
-                f"a row must hold {len(names)} cells, as the first one does; this one has "
-                f"{len(row)}",
-                line,
-            ).about_row(width=True)
+            raise uneven_width(table, line, len(row), len(names))
     return names or ()
 
 

@@ -9,8 +9,9 @@ tables, has that column, too.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from capacity.database.arity import role_names
@@ -65,7 +66,8 @@ def parse_parquet_content(
         file = pq.ParquetFile(io.BytesIO(content.data))
         chosen, options = columns_of_facts(content.name, file.schema_arrow, reading.of_table)
         require_room(content.name, file, io.BytesIO(content.data), len(chosen), content.limits)
-        rows = list(_rows(content, chosen))
+        data = io.BytesIO(content.data)
+        rows = list(rows_of_batches(text_batches(content.name, data, chosen, content.limits)))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise broken_parquet(content.name, error) from None
     if reading.terms is None and reading.table is None:
@@ -131,13 +133,12 @@ def require_room(
     refuse_excess(name, "parquet", excess)
 
 
-def _rows(content: Content, chosen: list[str]) -> Iterator[Row]:
-    number = 0
-    for batch in text_batches(content.name, io.BytesIO(content.data), chosen, content.limits):
-        for cells in zip(*map(cells_of_column, batch.columns), strict=True):
-            number += 1
-            # None, which the types don't tell, is a missing cell
-            yield number, cast("tuple[str, ...]", cells)
+def rows_of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """Yield the rows of batches, with their numbers from 1; a missing cell is None."""
+    columns = (map(_cells_of_column, batch.columns) for batch in batches)
+    rows = chain.from_iterable(zip(*cells, strict=True) for cells in columns)
+    # which the types don't tell
+    return enumerate(cast("Iterator[tuple[str, ...]]", rows), start=1)
 
 
 def text_batches(
@@ -174,7 +175,7 @@ def _lengths(batch: pa.RecordBatch) -> tuple[int, int]:
     return longest, size
 
 
-def cells_of_column(column: Any) -> list[str | None]:
+def _cells_of_column(column: Any) -> list[str | None]:
     """Return the cells of a column, with or without a dictionary; None for a missing one."""
     if not hasattr(column, "dictionary"):
         return column.to_pylist()

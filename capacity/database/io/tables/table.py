@@ -190,6 +190,38 @@ def wrong_columns(table: Table, names: tuple[str, ...], arity: int) -> Exception
     )
 
 
+def uneven_width(table: Table, line: int | None, cells: int, width: int) -> Exception:
+    """Make an error about a row that isn't as long as the first one."""
+    return table.error(
+        f"a row must hold {width} cells, as the first one does; this one has {cells}", line
+    ).about_row(width=True)
+
+
+def column_position(table: Table, names: tuple[str, ...], column: str | int) -> int:
+    """Return the position of a column that is given by its name or its position.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If there is none, or several of that name.
+    """
+    if isinstance(column, int):
+        if not 0 <= column < len(names):
+            raise table.error(
+                f"`columns` counts from 0 to {len(names) - 1} in this table; got {column}"
+            )
+        return column
+    if names.count(column) != 1:
+        where = "the first row" if table.names is None else "the table"
+        raise table.error(
+            f"{where} must name the column {column!r:.60} once; it reads {shown(list(names))}",
+            advice="Without a header, pass positions, such as columns=[0, 1, 2]."
+            if table.names is None
+            else None,
+        )
+    return names.index(column)
+
+
 # "Hello, ""world""": quotes around, and between them quotes by twos, at least two
 _DOUBLED = re.compile(r'"[^"]*+""(?:[^"]|"")*+"')
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
-from capacity.layer.decoder.config import Activation
 from capacity.layer.engines.tape import execute as do
 from capacity.layer.engines.tape.pointwise import GELU, RELU, SILU
 
@@ -247,8 +246,8 @@ class Tape:
         )
         return y
 
-    def activate(self, x: Buffer, kind: Activation) -> Buffer:
-        """Apply an activation function."""
+    def activate(self, x: Buffer, kind: str) -> Buffer:
+        """Apply an activation function: relu, gelu or silu."""
         y, slope, n = self.buffer(x.features), self.place(x.features * self.rows), x.features
         self.record(
             (do.ACTIVATE, y.at, slope, x.at, n, _KINDS[kind]),

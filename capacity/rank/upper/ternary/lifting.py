@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from capacity.exact.types import Indices, Mask, Term
 from capacity.exact.words import Words, packed_ternary, unpacked_ternary
-from capacity.rank.upper.lifting import ORDERS, adds_up, guessed, split, terms_of
+from capacity.rank.upper.lifting import adds_up, by_orders, derivative, guessed, split
 
 # the power of 3 up to which numbers are computed, and those at which fractions are guessed; the
 # square of the next one fits 64 bits
@@ -56,27 +56,20 @@ def ternary_lift(
     seen = np.ones(tensor.shape, bool)
     if observed is not None:
         seen &= observed[:, :, None]
-    derivative = _derivative(factors, seen)
-    zero = np.concatenate([f.ravel() for f in factors]) == 0
-    rng = np.random.default_rng(0)
-    for turn in range(ORDERS):
-        order = rng.permutation(len(zero)) if turn else np.arange(len(zero))
-        order = order[np.argsort(zero[order], kind="stable")]
-        found = _lifted(tensor, factors, seen, derivative, order)
-        if found is not None:
-            return terms_of(found)
-    return None
+    changes = packed_ternary(derivative([f.astype(np.int8) for f in factors], seen))
+    nonzero = np.concatenate([f.ravel() for f in factors]) != 0
+    return by_orders(nonzero, lambda order: _lifted(tensor, factors, seen, changes, order))
 
 
 def _lifted(
-    tensor: Indices, factors: list[Indices], seen: Mask, derivative: Words, order: Indices
+    tensor: Indices, factors: list[Indices], seen: Mask, changes: Words, order: Indices
 ) -> list[NDArray[Any]] | None:
     """Lift with unknowns in an order, of which the first are changed if that is enough."""
     from capacity.rank.upper.ternary.compiled_rows import echelon, reduce_row
 
-    n_words = derivative.shape[1]
+    n_words = changes.shape[1]
     identity = packed_ternary(np.eye(len(order), dtype=np.int8))
-    rows = np.concatenate([derivative[order], identity], axis=1)
+    rows = np.concatenate([changes[order], identity], axis=1)
     pivots = np.zeros(len(order), np.int64)
     rank = echelon(rows, n_words, pivots)
     shapes = [f.shape for f in factors]
@@ -121,19 +114,3 @@ def work_of_ternary_lift(n_terms: int, shape: tuple[int, ...]) -> int:
     unknowns, entries = n_terms * sum(shape), int(np.prod(shape, dtype=np.int64))
     rank = min(unknowns, entries)
     return 200_000 + unknowns * rank * (entries + unknowns) // 30 + 400 * n_terms * entries
-
-
-def _derivative(factors: list[Indices], seen: Mask) -> Words:
-    """Pack, as rows, what each coefficient changes of the sum at the observed entries."""
-    changes: list[NDArray[np.int8]] = []
-    small = [f.astype(np.int8) for f in factors]
-    numbers = np.cumsum(seen.ravel()).reshape(seen.shape) - 1
-    for m, f in enumerate(small):
-        a, b = (small[q] for q in range(3) if q != m)
-        products = a[:, :, None] * b[:, None, :]
-        across, places = np.moveaxis(seen, m, 0), np.moveaxis(numbers, m, 0)
-        of_mode = np.zeros((*f.shape, int(seen.sum())), np.int8)
-        for i in range(f.shape[1]):
-            of_mode[:, i, places[i][across[i]]] = products[:, across[i]]
-        changes.append(of_mode.reshape(f.size, -1))
-    return packed_ternary(np.concatenate(changes))

@@ -7,7 +7,7 @@ modulo 2. Tensors with a mode of more than 64 indices are left to the other walk
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from capacity.rank.upper.walk_search import (
     shorter,
     walked_in,
 )
-from capacity.rank.upper.walk_starts import MOST_TERMS, first_decompositions, start_of
+from capacity.rank.upper.walk_starts import starts_modulo
 
 # coefficients of a factor, one for each bit, and the part of the work that these walks take
 _LONGEST, _PART = 64, 3
@@ -102,32 +102,8 @@ def ternary_flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
         return
     observed = None if problem.known is None else problem.known[:, :, 0]
     layout = TernaryLayout(tensor, observed, goal.seed)
-    starts = map(layout.words, _starts(tensor, problem, goal))
+    starts = map(layout.words, starts_modulo(3, tensor, problem, goal))
     yield from shorter(problem, replace(goal, work=goal.work // _PART), layout, starts)
-
-
-def _starts(tensor: Indices, problem: Problem, goal: Goal) -> Iterator[list[Indices]]:
-    """Starts modulo 3, without terms that vanish."""
-    first = first_decompositions(tensor, np.random.default_rng(goal.seed), work=3 * goal.work)
-    for factors in (_modulo_3(start_of(problem, goal), tensor.shape), *first):
-        if factors is None:
-            continue
-        balanced = [(f + 1) % 3 - 1 for f in factors]
-        left = np.logical_and.reduce([f.any(axis=1) for f in balanced])
-        if 0 < left.sum() <= MOST_TERMS:
-            yield [f[left] for f in balanced]
-
-
-def _modulo_3(terms: Sequence[Term], shape: tuple[int, ...]) -> list[Indices] | None:
-    """Terms modulo 3; None if 3 divides a denominator."""
-    factors = [np.zeros((len(terms), n), np.int64) for n in shape]
-    for r, term in enumerate(terms):
-        for m, (indices, values) in enumerate(term):
-            if any(x.denominator % 3 == 0 for x in values):
-                return None
-            # 2 is its own inverse
-            factors[m][r, list(indices)] = [x.numerator * x.denominator % 3 for x in values]
-    return factors
 
 
 def _least_work(problem: Problem) -> int:

@@ -19,11 +19,8 @@ from typing import Any
 import numpy as np
 
 from capacity.kept_code import kept
-from capacity.rank.upper.binary_walk import all_pairs, below, new_pairs
+from capacity.rank.upper.binary_walk import all_pairs, below, copy, new_pairs, unlike
 from capacity.rank.upper.ternary.compiled_rows import sum_of
-
-# pairs of terms that a plus transition tries before it gives up
-_TRIES = 100
 
 
 @kept
@@ -48,31 +45,19 @@ def add(words: Any, keys: Any, m: int, r: int, s: int, sign: int) -> None:
 
 
 @kept
-def copy(words: Any, keys: Any, r: int, s: int) -> None:
-    """Copy term s to term r."""
-    for m in range(3):
-        keys[m, r] = keys[m, s]
-        words[m, r, 0], words[m, r, 1] = words[m, s, 0], words[m, s, 1]
-
-
-@kept
 def plus(words: Any, keys: Any, rank: int, state: Any) -> int:
     """Turn two random terms without a common factor into three; return the number of terms."""
-    for _ in range(_TRIES):
-        r, s, m = below(state, rank), below(state, rank), below(state, 3)
-        n, p = (m + 1) % 3, (m + 2) % 3
-        if r == s or keys[m, r] == keys[m, s] or keys[n, r] == keys[n, s]:
-            continue
-        if keys[p, r] == keys[p, s]:
-            continue
-        copy(words, keys, rank, s)
-        add(words, keys, n, r, s, 1)
-        add(words, keys, m, rank, r, -1)
-        add(words, keys, p, s, r, -1)
-        words[m, s, 0], words[m, s, 1] = words[m, r, 0], words[m, r, 1]
-        keys[m, s] = keys[m, r]
-        return rank + 1
-    return rank
+    r, s, m = unlike(keys, rank, state)
+    if r == s:
+        return rank
+    n, p = (m + 1) % 3, (m + 2) % 3
+    copy(words, keys, rank, s)
+    add(words, keys, n, r, s, 1)
+    add(words, keys, m, rank, r, -1)
+    add(words, keys, p, s, r, -1)
+    words[m, s, 0], words[m, s, 1] = words[m, r, 0], words[m, r, 1]
+    keys[m, s] = keys[m, r]
+    return rank + 1
 
 
 @kept

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from capacity.transformer.activations.following.attention_calls import AttentionCall
 from capacity.transformer.activations.following.by_tensor import ByTensor
 from capacity.transformer.activations.following.modules import bias_of, weight_of
-from capacity.transformer.activations.records.cache import LayerActivations
+from capacity.transformer.activations.records.heads import LayerActivations
 
 
 @dataclass(eq=False)

@@ -22,13 +22,13 @@ from capacity.transformer.activations.following.operations import (
 )
 from capacity.transformer.activations.following.stream import StreamFollower
 from capacity.transformer.activations.records.cache import (
-    LayerActivations,
     Mapped,
     Scaled,
     Step,
     Written,
     written_by_heads,
 )
+from capacity.transformer.activations.records.heads import LayerActivations
 
 # attention layers with their indices
 Numbered: TypeAlias = Sequence[tuple[int, LayerActivations]]

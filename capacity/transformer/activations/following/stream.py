@@ -40,7 +40,7 @@ from capacity.transformer.activations.following.operations import (
     Sum,
 )
 from capacity.transformer.activations.following.overwriting import Probes, writes_over
-from capacity.transformer.activations.records.norms import Moments, Norms
+from capacity.transformer.activations.records.norms import Moments, Norms, layer_norm
 
 
 class StreamFollower(ModeAside):
@@ -77,8 +77,8 @@ class StreamFollower(ModeAside):
         self._paused = 0
         # input of the first linear module since the stream was added to
         self._first: Tensor | None = None
-        # input of the LayerNorm that is being computed, and what is known of it
-        self._moments: tuple[Tensor, Moments] | None = None
+        # what is known of the LayerNorm that is being computed
+        self._moments: Moments | None = None
 
     def node(self, x: Any) -> Node | None:
         """The operation that made a tensor, if it was followed."""
@@ -173,7 +173,7 @@ class StreamFollower(ModeAside):
         call = self.norms.fitted(
             None if self.start is None else self._count.number,
             module, x.view(shape), probe.view(shape[:-1]), vector,
-            known[1] if known is not None and known[0] is x else None,
+            known if known is not None and known.x is x else None,
         )  # fmt: skip
         if call is not None:
             of = self.node(x) or self._leaf(x)
@@ -195,15 +195,14 @@ class StreamFollower(ModeAside):
         if self._paused or self.start is None:
             follow = None
             if self._paused and func is torch.nn.functional.layer_norm:
-                return self._layer_norm(*args, **kwargs)
+                output, self._moments = layer_norm(*args, **kwargs)
+                return output
             if self.start is None and writes_over(func):
                 # what embeddings were before isn't what the first layer reads
                 self._nodes.pop(args[0], None)
-        if follow is None:
-            return func(*args, **kwargs)
         # sums with a factor, and arguments by name, aren't followed
         plain = follow is StreamFollower.same or (len(args) == 2 and not kwargs)
-        if not plain or not isinstance(args[0], Tensor):
+        if follow is None or not plain or not isinstance(args[0], Tensor):
             return func(*args, **kwargs)
         if func in _IN_PLACE and self._is_full(args[0]):
             self.n_made += 1
@@ -231,20 +230,6 @@ class StreamFollower(ModeAside):
             self._nodes[x] = self._leaf(x.clone())
         elif isinstance(node, Leaf | Start) and node.value is x:
             node.value = x.clone()
-
-    def _layer_norm(
-        self,
-        input: Tensor,
-        normalized_shape: list[int],
-        weight: Tensor | None = None,
-        bias: Tensor | None = None,
-        eps: float = 1e-5,
-    ) -> Tensor:
-        """Compute what the function of torch computes, and keep the moments."""
-        output, mean, inverse = torch.native_layer_norm(input, normalized_shape, weight, bias, eps)
-        if len(normalized_shape) == 1:
-            self._moments = input, Moments(eps, mean, inverse)
-        return output
 
     def sum(self, args: Any, before: list[Node | None]) -> Node | None:
         """A sum of two tensors, one of which may be a number."""

@@ -38,15 +38,30 @@ class Moments:
 
     Attributes
     ----------
+    x : (..., d)
+        The features.
     eps : float
         What it adds to the variance.
     mean, inverse : (..., 1)
         Mean, and reciprocal of the standard deviation, with `eps`.
     """
 
+    x: Tensor
     eps: float
     mean: Tensor
     inverse: Tensor
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: list[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> tuple[Tensor, Moments | None]:
+    """Compute what `torch.nn.functional.layer_norm` does, and the moments if they are of tokens."""
+    output, mean, inverse = torch.native_layer_norm(input, normalized_shape, weight, bias, eps)
+    return output, Moments(input, eps, mean, inverse) if len(normalized_shape) == 1 else None
 
 
 @dataclass(eq=False)
@@ -203,7 +218,7 @@ def _called(
     if centred:
         if moments is None or moments.eps != eps:
             _, of_x, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, eps)
-            moments = Moments(eps, of_x, inverse)
+            moments = Moments(x, eps, of_x, inverse)
         mean = moments.mean.view(*x.shape[:-1], 1)
         size = moments.inverse.view(*x.shape[:-1], 1)
     else:

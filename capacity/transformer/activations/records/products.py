@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from capacity.transformer.activations.records.cache import LayerActivations
+from capacity.transformer.activations.records.heads import LayerActivations
 
 
 def random_vector(d: int, like: Tensor) -> Tensor:

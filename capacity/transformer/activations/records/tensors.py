@@ -14,7 +14,8 @@ from torch import Tensor
 
 from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.products import are_softmax, rows_of
 from capacity.transformer.activations.records.tokens import require_dense, sentence_mask
 from capacity.transformer.activations.records.validation import check

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from capacity.checks import require_choice
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.records.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.products import (
     Products,
     Rows,

@@ -1,7 +1,6 @@
-"""Scores of answers: log-likelihoods by models that read from left to right, or by masked models.
+"""Log-likelihoods of answers by models that read from left to right: causal ones, and decoders.
 
-*Causal models, and decoders.* The score of a sentence is the log-likelihood of its tokens from the
-object's first one to the end,
+The score of a sentence is the log-likelihood of its tokens from the object's first one to the end,
 
     sum over i >= first of log p(t_i | t_1 ... t_{i-1}),
 
@@ -11,20 +10,6 @@ score is at most its first term, which that run yields for all candidates: the b
 searched for in the order of this bound, until no bound exceeds the best score. Queries that begin
 with as many tokens are searched together, a few candidates of each at a time: a run reads all
 weights of the model, however few its sentences are.
-
-*Masked models*, which read both sides of a word, have pseudo-log-likelihoods. With all other tokens
-of the sentence S visible, the score of an object of the tokens i..j is
-
-    sum over t in i..j of log p(S_t | S without S_t)               (``one_token``), or
-    sum over t in i..j of log p(S_t | S without S_t, ..., S_j)     (``left_to_right``).
-
-The first overrates objects of several tokens that predict each other; the second doesn't.
-
-References
-----------
-Salazar, Liang, Nguyen, Kirchhoff 2020, "Masked Language Model Scoring", section 2.1, for the first,
-here over the object's tokens. Kauf, Ivanova 2023, "A Better Way to Do Masked Language Model
-Scoring", section 3, for the second, here over the whole object.
 """
 
 from __future__ import annotations
@@ -33,39 +18,18 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.recall.questions import filling
-from capacity.recall.sentences import Query, Sentence
+from capacity.recall.scores.answered import Answered, batches, log_p
+from capacity.recall.sentences import Query
 
-PseudoLikelihood: TypeAlias = Literal["one_token", "left_to_right"]
-_Row = TypeVar("_Row")
-# numbers of a query and of its sentence, a place in it, and its tokens with masks
-_Masked: TypeAlias = tuple[int, int, int, list[int]]
 # most candidates of a query in the first run of a search
 _FIRST = 8
-
-
-class Answered(NamedTuple):
-    """Scores of a query, and what the model writes.
-
-    Attributes
-    ----------
-    scores : tuple of float
-        Log-likelihood of each candidate, NaN where it wasn't needed.
-    greedy : tuple of tuple of int
-        Tokens that the model ranks first in the place of each right answer, as many as that has.
-    n_scored : int
-        Number of candidates that were scored.
-    """
-
-    scores: tuple[float, ...]
-    greedy: tuple[tuple[int, ...], ...]
-    n_scored: int
 
 
 class ContinuationScorer:
@@ -130,7 +94,7 @@ class ContinuationScorer:
             ]
             # sentences of one length are run without padding
             chosen.sort(key=lambda pair: len(begun.rests[pair[0]][pair[1]]))
-            for batch in _batches(chosen, self._batch_size):
+            for batch in batches(chosen, self._batch_size):
                 for (at, candidate), score in zip(batch, begun.scores(batch), strict=True):
                     searches[at].scores[candidate] = score
         return [
@@ -200,7 +164,7 @@ class _Begun:
         self._past = past if _is_of_keys_and_values(past) else None
         first = output.logits[:, -1]
         self.bounds = [
-            _log_p(row, torch.tensor([rest[0] for rest in rests], device=row.device)).tolist()
+            log_p(row, torch.tensor([rest[0] for rest in rests], device=row.device)).tolist()
             for row, rests in zip(first, self.rests, strict=True)
         ]
         # what the model ranks first after these tokens that follow the common beginning
@@ -223,7 +187,7 @@ class _Begun:
             self._next[at] |= {rest[: i + 1]: tokens[i] for i in range(len(rest) - 1)}
         following = [[*rest[1:], *[rest[0]] * (n + 1 - len(rest))] for rest in rests]
         wanted = torch.tensor(following, device=logits.device)
-        terms = _log_p(logits, wanted[..., None])[..., 0].cpu()
+        terms = log_p(logits, wanted[..., None])[..., 0].cpu()
         real = torch.arange(n) < torch.tensor([[len(rest) - 1] for rest in rests])
         return (scores + terms.where(real, 0.0).sum(-1)).tolist()
 
@@ -287,97 +251,3 @@ def _n_context(query: Query) -> int:
             "objects begin with different ones. Write a template with more text before {object}."
         )
     return n
-
-
-def _batches(rows: Sequence[_Row], size: int) -> Iterator[Sequence[_Row]]:
-    return (rows[at : at + size] for at in range(0, len(rows), size))
-
-
-def _log_p(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Log-probabilities of tokens (..., m) by logits (..., n_vocabulary), none above 0.
-
-    Logits are exponentiated as they are, in float32 at least, and summed in float64.
-    """
-    logits = logits if logits.dtype == torch.float64 else logits.float()
-    largest = logits.amax(-1, keepdim=True)
-    total = (logits - largest).exp_().sum(-1, keepdim=True, dtype=torch.float64)
-    return ((logits.gather(-1, tokens) - largest).double() - total.log()).clamp_max(0.0)
-
-
-class MaskedScorer:
-    """Scores the sentences of queries by a masked model.
-
-    Parameters
-    ----------
-    model, tokenizer : PreTrainedModel, tokenizer
-        The model, in eval mode, and its tokenizer, which has a mask token.
-    batch_size : int
-        Number of sentences that are run together.
-    pseudo_likelihood : {"one_token", "left_to_right"}
-        What is masked while a token is predicted: that token, or the rest of the object, too.
-    """
-
-    def __init__(
-        self, model: Any, tokenizer: Any, *, batch_size: int, pseudo_likelihood: PseudoLikelihood
-    ) -> None:
-        self._model, self._batch_size = model, batch_size
-        self._mask = tokenizer.mask_token_id
-        # models that count positions by what is no padding need their own
-        self._padding = tokenizer.pad_token_id or 0
-        self._rest_too = pseudo_likelihood == "left_to_right"
-
-    def together(self, queries: Sequence[Query], *, best_only: bool) -> Iterator[list[int]]:  # noqa: ARG002
-        """Yield the numbers of queries that are answered together, to fill a batch."""
-        return filling(self._batch_size, range(len(queries)), lambda i: len(queries[i].sentences))
-
-    def answer(self, queries: Sequence[Query], *, best_only: bool) -> list[Answered]:  # noqa: ARG002
-        """Score all candidates of queries.
-
-        Parameters
-        ----------
-        queries : sequence of Query
-            The queries.
-        best_only : bool
-            Ignored: no candidate bounds another, as each has its own masks.
-        """
-        asked = [
-            (at, i, token, self._masked(one, token, one.last if self._rest_too else token + 1))
-            for at, query in enumerate(queries)
-            for i, one in enumerate(query.sentences)
-            for token in range(one.first, one.last)
-        ]
-        scores = [[0.0] * len(query.sentences) for query in queries]
-        for (at, i, token, _), logits in self._runs(asked):
-            hidden = torch.tensor([queries[at].sentences[i].ids[token]], device=logits.device)
-            scores[at][i] += float(_log_p(logits[token], hidden))
-        whole = [
-            (at, i, query.sentences[i].first, self._masked(one, one.first, one.last))
-            for at, query in enumerate(queries)
-            for i in query.right
-            for one in [query.sentences[i]]
-        ]
-        written = {
-            (at, i): tuple(logits[first : queries[at].sentences[i].last].argmax(-1).tolist())
-            for (at, i, first, _), logits in self._runs(whole)
-        }
-        return [
-            Answered(tuple(of), tuple(written[at, i] for i in query.right), len(of))
-            for at, (query, of) in enumerate(zip(queries, scores, strict=True))
-        ]
-
-    def _runs(self, masked: list[_Masked]) -> Iterator[tuple[_Masked, Tensor]]:
-        """Run sentences in batches, and yield the logits of each."""
-        # those of one length need no padding
-        for batch in _batches(sorted(masked, key=lambda one: len(one[3])), self._batch_size):
-            yield from zip(batch, self._run([ids for *_, ids in batch]), strict=True)
-
-    def _masked(self, sentence: Sentence, first: int, last: int) -> list[int]:
-        return [*sentence.ids[:first], *[self._mask] * (last - first), *sentence.ids[last:]]
-
-    def _run(self, rows: Sequence[list[int]]) -> Tensor:
-        n = max(map(len, rows))
-        padded = [[*row, *[self._padding] * (n - len(row))] for row in rows]
-        real = [[1] * len(row) + [0] * (n - len(row)) for row in rows]
-        device = next(self._model.parameters()).device
-        ids, mask = (torch.tensor(x, device=device) for x in (padded, real))
-        return self._model(input_ids=ids, attention_mask=mask).logits

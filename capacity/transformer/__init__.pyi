@@ -32,12 +32,12 @@ from .encoder.vocabulary import Vocabulary as Vocabulary
 from .head_patterns import ScoredRows as ScoredRows
 from .head_patterns import attention_rollout as attention_rollout
 from .head_patterns import head_scores as head_scores
+from .identifiability.distinct_rows import unique_rows as unique_rows
 from .identifiability.logit_rank import minimum_logit_rank as minimum_logit_rank
 from .identifiability.logit_rank import p4_defect as p4_defect
 from .identifiability.logit_rank import p4_excess as p4_excess
 from .identifiability.nullity import ValueRanks as ValueRanks
 from .identifiability.nullity import value_ranks as value_ranks
-from .identifiability.unique_rows import unique_rows as unique_rows
 from .identifiability.witness import Witness as Witness
 from .identifiability.witness import alternative_attention as alternative_attention
 from .identifiability.witness import alternative_keys as alternative_keys

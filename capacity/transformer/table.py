@@ -17,13 +17,13 @@ from torch import Tensor
 from capacity.transformer.activations.records.cache import ActivationCache
 from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.effective.attention import EffectiveAttention, effective_share
+from capacity.transformer.identifiability.distinct_rows import unique_rows_of_checked
 from capacity.transformer.identifiability.logit_rank import p4_excess
 from capacity.transformer.identifiability.nullity import (
     checked_values,
     ranks_of_checked,
     value_ranks,
 )
-from capacity.transformer.identifiability.unique_rows import unique_rows_of_checked
 
 if TYPE_CHECKING:
     import pandas as pd

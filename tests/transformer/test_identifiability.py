@@ -8,8 +8,8 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.records.cache import ActivationCache
 from capacity.transformer.activations.records.heads import LayerActivations
+from capacity.transformer.identifiability.distinct_rows import unique_rows
 from capacity.transformer.identifiability.nullity import value_ranks
-from capacity.transformer.identifiability.unique_rows import unique_rows
 from capacity.transformer.table import identifiability_table
 from tests.tiers import examples
 

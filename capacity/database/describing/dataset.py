@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from capacity.database.given_facts import DatabaseLike
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Description(Measured):
     """The facts of a database, predicate by predicate; `describe` makes one.
 

@@ -18,6 +18,7 @@ _OF = {"sorted", "map", "list", "tuple", "dict"}
 WHY: dict[str, str] = {
     "checks.py: choices": "a choice is among some",
     "checks.py: names": "a class of options has some",
+    "cli/proofs.py: ends": "a proof has one end at least",
     "cli/results.py: map(str, value)": "options that were given alone are written",
     "cli/messages.py: possible": "each command has --help",
     "database/choosing/selection.py: each": "the method returns before, where nothing is omitted",
@@ -51,6 +52,8 @@ WHY: dict[str, str] = {
     "rank/verifier/kinds/__init__.py: map(shown, forms)": "it has two views, or a reserved name",
     "rank/schemes/files.py: ends": "a format has ends of names",
     "sweep/grammar/values.py: names": "a table of a sweep has keys",
+    "rank/lean/document.py: ends": "a proof has one end at least",
+    "rank/lean/document.py: map(str, array.tolist())": "a vector, which may be empty",
 }
 
 

@@ -251,6 +251,8 @@ def test_counting_from_the_command_line_tells_them(
 
 
 @pytest.mark.slow
+# the port of the dashboard, which isn't asked for, may be another cluster's
+@pytest.mark.filterwarnings("default")
 def test_a_cluster_omits_them_too(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     path, table = tmp_path / "facts.nt", tmp_path / "facts.tsv"

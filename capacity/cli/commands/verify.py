@@ -43,7 +43,7 @@ EXAMPLES = (
     "capacity verify rank.json examples/figure-1.ttl",
     "capacity verify dimension.json examples/figure-1.ttl --json",
     "capacity verify scheme.json tensor.npy",
-    "capacity verify rank.json matrices:2x2x2 --lean proof.lean",
+    "capacity verify rank.json examples/figure-1.ttl --lean proof.lean",
 )
 
 

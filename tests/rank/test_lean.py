@@ -91,7 +91,7 @@ def flattening(text: str, part: Any) -> Any:
 
 
 def check(proof: LeanProof, tensor: SparseTensor) -> None:
-    """What is written proves what is stated."""
+    """Check that the numbers of a file prove the ends that it states."""
     text, whole = proof.text, array(proof.text, "entries")
     assert (whole == tensor.to_numpy()).all()
     assert text.count("(") == text.count(")")

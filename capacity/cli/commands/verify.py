@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.certificates import read_certificates, require_shared
 from capacity.cli.output import ANALYSIS, FACTS, OUTPUT, READING, Cited, Json, print_json
 from capacity.cli.proofs import proof_in_words, write_proof
-from capacity.cli.results import proved_ends, verdict_in_words, whose
+from capacity.cli.results import proved_ends, verdict_in_words
 from capacity.cli.schemes import is_scheme, print_verdict
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.selection_options import MultiOption
@@ -117,7 +118,7 @@ def verify(
         policy = None if tensor else "keep"
         every = read_input(file, format=format, multi=policy, chosen=chosen).of
         raise typer.Exit(code=print_verdict(certificate, every, as_json=as_json))
-    certificates = _read(certificate, certificate_bytes)
+    certificates = read_certificates(certificate, certificate_bytes)
     for entry in certificates:
         if multi is not None and entry.multi != multi:
             about = "a tensor" if entry.multi is None else f"those under multi={entry.multi[:60]}"
@@ -127,7 +128,7 @@ def verify(
                 f"--multi {multi}`."
             )
     if shared is not None:
-        _require_shared(certificates, certificate, shared=shared)
+        require_shared(certificates, certificate, shared=shared)
     policy = None if tensor else "keep"
     every = read_input(file, format=format, multi=policy, chosen=chosen).of
     selection = selection_json(every, chosen) if isinstance(every, Database) else None
@@ -163,39 +164,6 @@ def verify(
         print_json({"proved": reason is None, **of_facts, "certificates": rows,
                     "lower": lower, "upper": upper, "reason": reason, **written})  # fmt: skip
     raise typer.Exit(code=0 if reason is None else 1)
-
-
-def _read(path: Path, max_bytes: int | None) -> list[Certificate | Dimension]:
-    """Read certificates of ranks, or dimensions, by the format that each names."""
-    from capacity.embedding.results.serialization import load_claims
-    from capacity.rank.verifier.serialization import MAX_BYTES
-
-    try:
-        return load_claims(path, max_bytes=max_bytes or MAX_BYTES, command="rank")
-    except CertificateError as error:
-        order = "The file of certificates comes first, and then that of the facts."
-        raise CertificateError(f"{error} {order}") from None
-
-
-def _require_shared(claims: list[Certificate | Dimension], path: Path, *, shared: bool) -> None:
-    """Refuse a file unless it is about dimensions, all of them with entities shared or not."""
-    from capacity.embedding.results.result import Dimension
-
-    dimensions = [claim for claim in claims if isinstance(claim, Dimension)]
-    flag = "--shared" if shared else "--separate"
-    if not dimensions:
-        raise CertificateError(
-            f"{path}: {flag} is about dimensions; the file holds certificates of ranks alone. "
-            f"Omit {flag}."
-        )
-    wrong = next((claim for claim in dimensions if claim.shared is not shared), None)
-    if wrong is not None:
-        raise CertificateError(
-            f"{path}: {flag} requires dimensions for subjects and objects that are "
-            f"{whose(shared)}; that of {wrong.model:.60} for {wrong.task:.60} is for those that "
-            f"are {whose(not shared)}. Omit {flag}, or make the file with `capacity dimension "
-            f"{flag}`."
-        )
 
 
 def _checks_of_dimensions(

@@ -28,8 +28,7 @@ from capacity.rank.lean.pieces import (
     MATRIX,
     MINOR,
     PART,
-    SWAPPED,
-    TURNED,
+    PERMUTED,
     UPPER,
 )
 from capacity.rank.pencils.whole import in_terms
@@ -215,12 +214,12 @@ def _of_minor(minor: Minor, k: str) -> Iterator[str]:
             yield MATRIX.format(letter=letter, rows=rows, columns=columns, matrix=_vector(P))
             moved = f"mapped (fun i x => ({letter} i x : {k})) ({moved})"
     if minor.mode:
-        yield TURNED.format(k=k)
+        yield PERMUTED.format(name="turned", k=k, order="j l i", factors="v, w, u")
     # a turn begins with the next mode; with the second one first, the others are exchanged
     for _ in range(minor.mode):
         moved = f"turned ({moved})"
     if minor.mode == 1:
-        yield SWAPPED.format(k=k)
+        yield PERMUTED.format(name="swapped", k=k, order="i l j", factors="u, w, v")
         moved = f"swapped ({moved})"
     is_part = minor.maps is not None or minor.mode > 0
     if is_part:

@@ -51,20 +51,13 @@ theorem rank_le : RankLE tensor {r} := by
   funext i j l
   simpa [tensor] using congrArg (Rat.cast : Rat → {k}) (terms i j l)
 """
-TURNED = """
-theorem turned {{a b c r : Nat}} {{T : Tensor {k} a b c}} (h : RankLE T r) :
-    RankLE (fun j l i => T i j l) r := by
+# the modes in another order
+PERMUTED = """
+theorem {name} {{a b c r : Nat}} {{T : Tensor {k} a b c}} (h : RankLE T r) :
+    RankLE (fun {order} => T i j l) r := by
   obtain ⟨u, v, w, rfl⟩ := h
-  refine ⟨v, w, u, ?_⟩
-  funext j l i
-  exact Finset.sum_congr rfl fun s _ => by ring
-"""
-SWAPPED = """
-theorem swapped {{a b c r : Nat}} {{T : Tensor {k} a b c}} (h : RankLE T r) :
-    RankLE (fun i l j => T i j l) r := by
-  obtain ⟨u, v, w, rfl⟩ := h
-  refine ⟨u, w, v, ?_⟩
-  funext i l j
+  refine ⟨{factors}, ?_⟩
+  funext {order}
   exact Finset.sum_congr rfl fun s _ => by ring
 """
 MAPPED = """

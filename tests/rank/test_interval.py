@@ -39,7 +39,7 @@ def test_both_ends_are_proved_at_quick(db: Database) -> None:
 
 @pytest.mark.slow
 @given(databases())
-@settings(max_examples=examples(5, part=2), deadline=None)
+@settings(max_examples=examples(5, part=3), deadline=None)
 def test_more_effort_never_widens_the_interval(db: Database) -> None:
     for bound in (rank_interval, effective_rank_interval):
         quick, standard = (bound(db, effort=effort) for effort in EFFORTS[:2])

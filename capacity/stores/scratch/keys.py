@@ -69,8 +69,14 @@ def keys_of_nodes(nodes: Iterable[object], file: int | None = None) -> list[str]
 
 def keys_of_quads(quads: Iterable[ox.Quad], file: int | None = None) -> list[list[str]]:
     """Return the keys of subjects, of predicates and of objects."""
-    roles = zip(*((quad.subject, quad.predicate, quad.object) for quad in quads), strict=True)
-    return [keys_of_nodes(nodes, file) for nodes in roles] or [[], [], []]
+    given = list(quads)
+    # not by tuples, which the collector of cycles would walk through
+    roles = (
+        [quad.subject for quad in given],
+        [quad.predicate for quad in given],
+        [quad.object for quad in given],
+    )
+    return [keys_of_nodes(nodes, file) for nodes in roles]
 
 
 def is_key(cell: str) -> bool:
